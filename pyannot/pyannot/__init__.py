@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Say what a program is doing, so that a recording can show where its time goes.
+"""Annotates a program, so that a recording shows where its time goes.
 
     from pyannot import annotate, mark, counter
 
@@ -10,12 +10,12 @@
     @annotate                           # a range per call, named after the function
     def parse(text): ...
 
-Run the program with `annot record -- python program.py`. While nobody records, an annotation costs
+Run the program with `annot record -- python program.py`. Without a recording, an annotation costs
 about as much as an empty `with` statement, and no file is written.
 
 Names are str. Every function may be called from any thread. Only wrong use raises (a name that is
-no str, an unknown colour), and it does so whether anybody records or not; trouble with recording
-never raises: status() tells the reason.
+not a str, an unknown colour), with or without a recording. Failures of a recording never raise;
+status() returns the reason.
 """
 
 try:
@@ -34,7 +34,7 @@ try:
         status,
     )
 except ModuleNotFoundError as error:
-    import os  # pathlib takes 9 ms of each child that runs another Python
+    import os  # pathlib would take 9 ms of each child that runs another Python
     import sys
 
     built = [name for name in os.listdir(os.path.dirname(__file__))
@@ -44,7 +44,7 @@ except ModuleNotFoundError as error:
         f"{sys.implementation.cache_tag}; run that Python, or build pyannot with this one",
         name=error.name) from None
 
-TYPE_CHECKING = False  # type checkers know better, and importing typing costs more than pyannot
+TYPE_CHECKING = False  # type checkers assume True; importing typing costs more than pyannot
 if TYPE_CHECKING:
     from pyannot._errors import RecordingError as RecordingError
     from pyannot._lines import lines as lines
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pyannot._trace import trace as trace
     from pyannot._trace import tracing as tracing
 
-# What only some programs need is made or imported when it is first used.
+# Names that only some programs need are imported or made on first use.
 _LATER = {
     "RecordingError": "_errors",
     "domain": "_native",

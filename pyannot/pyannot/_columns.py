@@ -7,12 +7,12 @@ from pyannot._reader import Column
 
 
 class RangeColumns(NamedTuple):
-    """Ranges in the order in which they began.
+    """Ranges in order of their start.
 
-    name, category and domain are numbers of `strings`, -1 for none; observer and role are those of
-    annot/observers.h, 0 for the program; process, thread, end_thread and
-    track are indices of the recording's lists; parent is a row of this table, -1 for none. kind: 0
-    pushed, 1 overlapping, 2 track. payload: as a float, NaN if there is none or a text.
+    name, category and domain index `strings`, -1 if absent; observer and role are numbers of
+    annot/observers.h, 0 for the program; process, thread, end_thread and track index the
+    recording's lists; parent is a row of this table, -1 at the top. kind: 0 pushed, 1 overlapping,
+    2 on a track. payload is a float, NaN if it is absent or a text.
     """
 
     start_ns: Column
@@ -68,7 +68,7 @@ class CounterColumns(NamedTuple):
 
 
 class FlowColumns(NamedTuple):
-    """Points of arrows in order of time. kind: 0 begin, 1 step, 2 end."""
+    """Points of flows in order of time. kind: 0 begin, 1 step, 2 end."""
 
     time_ns: Column
     kind: Column
@@ -81,7 +81,7 @@ class FlowColumns(NamedTuple):
 
 
 class LossColumns(NamedTuple):
-    """Gaps. cause is a number of `strings`."""
+    """Gaps in which records were lost. cause indexes `strings`."""
 
     start_ns: Column
     end_ns: Column

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a function becomes when it is decorated with an annotation.
+"""Decorates functions, coroutines and generators with an annotation.
 
-A plain function gets a nested range of its thread. A generator or coroutine gives the thread to
-others while it is suspended: a nested range left open there would swallow theirs. So each of their
-calls gets a range of its own (as start/end do), from its first step to its end, suspensions
-included. In a task of asyncio, a coroutine's is one of the task's track. Of a track, whose ranges
-belong to no thread, all functions get ranges alike.
+A plain function gets a nested range of its thread. A generator or coroutine yields the thread while
+it is suspended, and a nested range left open there would enclose ranges of other code. Each of its
+calls therefore gets an overlapping range (as start/end make it), from its first step to its end,
+suspensions included. In a task of asyncio, a coroutine's range lies on the task's track. Ranges of
+a track belong to no thread, so a track gives all functions the same kind of range.
 """
 
 import functools
@@ -13,12 +13,12 @@ import sys
 
 from pyannot._native import annotate, annotated_function, free_range
 
-# Of code objects; the module inspect has them too, but takes 5 ms to import.
+# Flags of code objects. The module inspect has them too, but takes 5 ms to import.
 CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 
 def decorate(annotation, function):
-    """The annotated form of a function, method, staticmethod or classmethod."""
+    """Returns the annotated form of a function, method, staticmethod or classmethod."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorate(annotation, function.__func__))
     if isinstance(function, type) or not callable(function):
@@ -40,9 +40,9 @@ def decorate(annotation, function):
 
 
 def reduced(function, annotation, wrapped):
-    """How an annotated function is pickled: as a global of its name, like any other. Where those of
-    a script travel with their code (cloudpickle, by which joblib, dask and others send them to
-    processes that do not have the script), so does this one."""
+    """Pickles an annotated function as a global of its name, like any other function. Picklers that
+    send a script's functions with their code (cloudpickle, by which joblib, dask and others send
+    them to processes without the script) get its parts instead."""
     pickler = sys._getframe(1).f_globals
     if "CloudPickler" not in pickler or _is_importable(function, pickler):
         return function.__qualname__
@@ -50,7 +50,7 @@ def reduced(function, annotation, wrapped):
 
 
 def _is_importable(function, pickler):
-    """By the rules of cloudpickle."""
+    """True if cloudpickle would pickle the function by its name."""
     module = function.__module__
     return (module != "__main__" and module in sys.modules and
             module not in pickler.get("_PICKLE_BY_VALUE_MODULES", ()) and
@@ -58,7 +58,7 @@ def _is_importable(function, pickler):
 
 
 def _describe(thing):
-    """Never its repr, which may be of any length, or fail."""
+    """Describes an object without its repr, which may be of any length, or fail."""
     if isinstance(thing, type):
         return f"the class {thing.__name__}"
     return f"an object of type {type(thing).__name__}"
@@ -72,14 +72,14 @@ def _name_of(function):
 
 
 def _maker(annotation, in_coroutine=False):
-    """What makes the context manager of one call."""
+    """Returns a function that makes the context manager of one call."""
     if isinstance(annotation, annotate):
         return functools.partial(free_range, annotation, in_coroutine)
     return lambda: annotation
 
 
 def _code_flags(function):
-    """Of the code that a function, method or partial runs; 0 if it is not Python's."""
+    """Flags of the code that a function, method or partial runs; 0 if it is not Python's."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -87,7 +87,7 @@ def _code_flags(function):
 
 
 def _is_marked_coroutine_function(function):
-    """By inspect.markcoroutinefunction, so only where inspect is loaded."""
+    """True if inspect.markcoroutinefunction marked it; looks only if inspect is loaded."""
     inspect = sys.modules.get("inspect")
     return inspect is not None and inspect.iscoroutinefunction(function)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exception of recordings that cannot be made, completed or read, and what is wrong."""
+"""RecordingError, and the messages for files that are not readable recordings."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ import stat
 
 
 class RecordingError(RuntimeError):
-    """A recording cannot be made, completed or read; the text says why, and `hint` what to do."""
+    """A recording cannot be made, completed or read. The text gives the reason, `hint` a remedy."""
 
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(f"{text}\nhint: {hint}" if hint else text)
@@ -15,18 +15,18 @@ class RecordingError(RuntimeError):
 
 
 def status_of_file(path: str) -> os.stat_result:
-    """Of what can be a recording; else IsADirectoryError or RecordingError."""
+    """Returns os.stat() of a regular file; else raises IsADirectoryError or RecordingError."""
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not stat.S_ISREG(status.st_mode):  # a pipe would have us wait
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
         raise RecordingError(f"cannot read {path}: it is no file but a device or a pipe",
                              "a recording is read in several places at once: make it a file")
     return status
 
 
 def unreadable(error: OSError, path: str) -> Exception:
-    """What is wrong with a file that is there but no recording; else the error itself."""
+    """Returns the RecordingError for a file that is not a recording, else the error itself."""
     made = '"annot record -o FILE -- COMMAND" or pyannot.record makes a recording'
     if error.errno == errno.EBADMSG:
         return RecordingError(f"cannot read {path}: it is not a recording", made)

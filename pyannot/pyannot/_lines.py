@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Lines of functions that the program chooses: how often each runs, and how long.
+"""Counts and times the lines of functions that the program chooses.
 
     @pyannot.lines
     def parse(text): ...
 
     pyannot.lines(module_or_class)  # all functions that are defined there
 
-For programs that are written for line_profiler, `from line_profiler import profile` gives the same
-in a recording with --trace-lines or LINE_PROFILE=1, whether line_profiler is installed or not; with
---trace-lines `profile` is a builtin, too, as kernprof has it.
+In programs written for line_profiler, `from line_profiler import profile` does the same in a
+recording with --trace-lines or LINE_PROFILE=1, whether line_profiler is installed or not; with
+--trace-lines `profile` is also a builtin, as under kernprof.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Counted = TypeVar("Counted")
 
-CHOSEN = "@profile"  # as a pattern of --trace-lines: nothing but what is chosen here
-OFF = ("", "0", "off", "false", "no")  # of LINE_PROFILE
+CHOSEN = "@profile"  # as a pattern of --trace-lines: only the functions chosen here
+OFF = ("", "0", "off", "false", "no")  # values of LINE_PROFILE
 
 _Module = type(sys)
 
 
 def lines(counted: Counted) -> Counted:
     """Counts the lines of a function, or of all functions that are defined in a class or module,
-    while the process is recorded. Returns what it was given, unchanged."""
+    while the process is recorded. Returns its argument unchanged."""
     codes = list(_trace.codes_of(counted, set()))
     if not codes and not isinstance(counted, (type, _Module)):
         raise TypeError(f"lines() takes a function, a class or a module, not {type(counted)}")
@@ -41,14 +41,14 @@ def lines(counted: Counted) -> Counted:
         return counted
     try:
         _trace.count_lines(CHOSEN)
-    except RuntimeError as error:  # the interpreter cannot: the program goes on without
+    except RuntimeError as error:  # unsupported by the interpreter: the program goes on without
         from pyannot import observe
         observe.tell("part", "trace-lines", error)
         return counted
     for code in codes:
         _native.trace_choose_lines(code)
     if sys.version_info >= (3, 12):
-        sys.monitoring.restart_events()  # of code that ran before, and was of no interest
+        sys.monitoring.restart_events()  # for code that ran before it was chosen
     return counted
 
 
@@ -56,14 +56,15 @@ def lines(counted: Counted) -> Counted:
 
 
 class Profile:
-    """`line_profiler.profile`. What it would print or write, the recording has."""
+    """Stands in for `line_profiler.profile`. The recording holds the results, so printing and
+    dumping have no effect."""
 
     def __call__(self, counted: Optional[Counted] = None, **options: object) -> object:
         if counted is None:
             return self
         try:
             return lines(counted)
-        except TypeError:  # of no Python function, which the package would wrap
+        except TypeError:  # not a Python function; the package would wrap it
             return counted
 
     wrap_callable = wrap_function = wrap_class = __call__
@@ -97,7 +98,7 @@ def _absent(name: str) -> object:
 
 
 class _Loader:
-    """Loads the package, if there is one, and has our `profile` in place of its own."""
+    """Loads the package, if it is installed, and replaces its `profile` by ours."""
 
     def __init__(self, loader: object) -> None:
         self.loader = loader
@@ -133,7 +134,7 @@ def is_wanted_by_environment() -> bool:
 
 
 def stand_in(as_builtin: bool) -> None:
-    """For the package line_profiler, when it is imported."""
+    """Provides `profile` to programs that import line_profiler, and optionally as a builtin."""
     if as_builtin:
         import builtins
         builtins.profile = profile  # type: ignore[attr-defined]

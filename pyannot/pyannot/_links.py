@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Paths that the dynamic linker and lists of folders can hold.
+"""Paths without characters that the dynamic linker and lists of folders interpret.
 
-The dynamic linker takes blanks and colons for the end of a path and $ for its own variables; lists
-of folders have colons. Of a folder whose path has one of them, a link with a plain path stands in a
-folder that is the user's alone, as `annot record` does it (tools/record/python_environment.c). It
-outlives this process, as children may.
+The dynamic linker ends a path at blanks and colons and expands $; lists of folders are separated by
+colons. A folder with such a path gets a link with a plain path, in a folder that only the user can
+change, as `annot record` does it (tools/record/python_environment.c). The link outlives this
+process, because children may.
 """
 
 import os
@@ -29,7 +29,7 @@ def _places() -> Iterator[str]:
 
 
 def _make_private(folder: str) -> bool:
-    """Whether it is a folder that others cannot change. Made if it is missing."""
+    """Makes the folder if it is missing. Returns true if only this user can change it."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         status = os.lstat(folder)
@@ -40,7 +40,7 @@ def _make_private(folder: str) -> bool:
 
 
 def _hash(path: str) -> int:
-    """FNV-1a: the same for the same path in each process."""
+    """FNV-1a, which gives a path the same value in each process."""
     value = 0xcbf29ce484222325
     for byte in os.fsencode(path):
         value = (value ^ byte) * 0x100000001b3 & 0xffffffffffffffff
@@ -64,7 +64,7 @@ def _make_link(folder: str, path: str) -> Optional[str]:
 
 
 def plain_path(path: str) -> Optional[str]:
-    """The path, or a link to it, without such characters. None: no link can be made."""
+    """Returns the path or a link to it, without such characters; None if no link can be made."""
     if _is_plain(path):
         return path
     for folder in _places():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The table of calls of a block or of the rest of a program, printed at its end: what `print=True`
-of trace() and tracing() asks for. The recording that it comes from is a temporary file.
+"""Prints a table of the calls of a block, or of the rest of a program, at its end: `print=True` of
+trace() and tracing(). The table is made from a recording in a temporary file.
 
 Threads: one at a time, as in _trace.py.
 """
@@ -14,11 +14,11 @@ from pyannot import _native
 from pyannot._errors import RecordingError
 from pyannot._record import record
 
-Wanted = Union[bool, TextIO]  # True: sys.stdout as it is then
+Wanted = Union[bool, TextIO]  # True: sys.stdout when the table is printed
 
 
 def _warn(text: str) -> None:
-    """Where the program called pyannot."""
+    """Warns at the line where the program called pyannot."""
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
         level, frame = level + 1, frame.f_back
@@ -26,7 +26,7 @@ def _warn(text: str) -> None:
 
 
 class Table:
-    """Records from begin() on, and prints at end()."""
+    """Records from begin() to end(), then prints."""
 
     def __init__(self, to: Wanted) -> None:
         self._to: Optional[TextIO] = None if to is True else to  # type: ignore[assignment]
@@ -34,7 +34,7 @@ class Table:
         self._owner = os.getpid()
 
     def begin(self) -> None:
-        """Where that cannot be, a warning says why, and nothing is printed."""
+        """Starts recording. On failure, warns with the reason; end() then prints no table."""
         if _native.status() == "recording":
             _warn("the program is recorded already: its calls are in that recording")
             return
@@ -44,7 +44,7 @@ class Table:
             _warn(str(error))
 
     def end(self) -> None:
-        """Nothing is traced any more. In a child that was forked meanwhile nothing happens."""
+        """Call after tracing has stopped. Has no effect in a child that was forked meanwhile."""
         block, self._record = self._record, None
         if block is None or os.getpid() != self._owner:
             return
@@ -54,7 +54,7 @@ class Table:
             _warn(str(error))
             return
         to = self._to or sys.stdout
-        if to is not None:  # pythonw, a daemon
+        if to is not None:  # pythonw and daemons have no stdout
             to.write(text)
             to.flush()
 
@@ -63,8 +63,8 @@ _of_program: Optional[Table] = None
 
 
 def at_exit(to: Wanted, stop: Callable[[], None]) -> None:
-    """The table of the rest of the program: the first one that asks says where to. `stop` ends the
-    tracing before."""
+    """Prints the table of the rest of the program at exit. The first call chooses the file. `stop`
+    ends tracing before."""
     global _of_program
     if _of_program is not None:
         return

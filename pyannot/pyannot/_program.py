@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the `annot` program is."""
+"""Finds the `annot` program."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ MISSING = ("the annot program is not found\n"
 
 
 def _places() -> Iterator[str]:
-    """Folders in which an installed pyannot may have it."""
+    """Yields the folders in which an installed pyannot may have it."""
     if sys.executable:
         yield os.path.dirname(sys.executable)
     for scheme in (None, "posix_user"):
@@ -27,9 +27,10 @@ def _places() -> Iterator[str]:
 
 
 def find() -> Optional[str]:
-    """Its absolute path: $ANNOT, beside this interpreter, of this package, in PATH. None: nowhere.
+    """Returns its absolute path, from $ANNOT, beside this interpreter, from this package or PATH;
+    None if it is not found.
 
-    What $ANNOT names is taken as it is, so that a wrong name is told and not passed over.
+    $ANNOT is used unchecked, so that a wrong name is reported and not skipped.
     """
     named = os.environ.get("ANNOT")
     if named:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Recordings, read: pyannot.read.
+"""Reads recordings: pyannot.read.
 
     recording = pyannot.read("out.annot")
     for range in recording.ranges:               # streams: memory does not grow
         print(range.name, range.duration_ns)
     columns = recording.ranges.columns()         # all of them, as columns of numbers
 
-Times are integers, nanoseconds since the recording began; None where they are not known. Every
-iteration is a pass of its own over the file, so passes may be nested and run in several threads.
-What a file cannot tell, because it is cut or damaged, is left out; `complete` and `damage` say so.
+Times are integers, nanoseconds since the recording began; None if unknown. Every iteration is a
+separate pass over the file, so passes may be nested and run in several threads. Parts of a cut or
+damaged file that cannot be read are left out; `complete` and `damage` report them.
 """
 
 import functools
@@ -23,7 +23,7 @@ from pyannot._errors import RecordingError, status_of_file, unreadable
 from pyannot._reader import Column
 from pyannot._results import Results
 
-_growing = threading.Lock()  # held where the lists of a Recording get longer
+_growing = threading.Lock()  # held while the lists of a Recording grow
 
 Value = Union[None, bool, int, float, str]
 """What a payload or a key's value can be."""
@@ -35,7 +35,7 @@ _GROUPINGS = ("path", "name", "process", "thread")
 
 
 class Process:
-    """One image of a process: an exec begins another."""
+    """One program image in a process; an exec starts another."""
 
     __slots__ = ("index", "pid", "parent_pid", "parent", "name", "command", "start_ns", "end_ns",
                  "end", "last_word", "forked", "event_count", "lost", "comm", "threads")
@@ -43,9 +43,9 @@ class Process:
     def __init__(self, facts: Tuple[Any, ...]) -> None:
         self.index: int
         self.pid: int
-        self.parent_pid: int  # 0: not known
+        self.parent_pid: int  # 0: unknown
         self.parent: Optional[Process] = None  # if it is recorded too
-        self.name: str  # as all outputs call it
+        self.name: str  # the name in all outputs
         self.command: str
         self.start_ns: Optional[int]
         self.end_ns: Optional[int]
@@ -53,7 +53,7 @@ class Process:
         self.last_word: Optional[str]
         self.forked: bool  # without an exec
         self.event_count: int
-        self.lost: Dict[str, int]  # records, by cause
+        self.lost: Dict[str, int]  # lost records, by cause
         self.comm: str  # the kernel's name
         self.threads: List[Thread] = []
         (self.index, self.pid, self.parent_pid, _, self.name, self.command, self.start_ns,
@@ -84,16 +84,16 @@ class Thread:
 
 
 class Track:
-    """A line of ranges that belong to no thread: a task, a request."""
+    """A timeline of ranges that belong to no thread: a task, a request."""
 
     __slots__ = ("index", "name", "path", "id", "process", "parent")
 
     def __init__(self, facts: Tuple[Any, ...], process: Optional[Process]) -> None:
         self.index: int
         self.name: str
-        self.path: str  # with the names of those above it
+        self.path: str  # starts with the names of its parents
         self.id: int
-        self.process = process  # the first that used it
+        self.process = process  # the first process that used it
         self.parent: Optional[Track] = None
         self.index, self.name, self.path, self.id, _, _ = facts
 
@@ -102,15 +102,15 @@ class Track:
 
 
 class Range(NamedTuple):
-    """A range that has ended, by itself or with what it was in.
+    """A range that has ended, itself or with the thread or range that contained it.
 
-    kind: "pushed" on its thread, "overlapping" (start and end), "track". path: what reports call
-    the ranges around it, outermost first, and itself ("domain:name"). self_ns: without the ranges
-    directly inside of it. observer: who told it, "program" or one of annot/observers.h ("nvtx",
-    "pool", "log"); role: as what, an observer's own number. Of "inherited": another thread has it
-    open, for which this one works inside of it; it counts there, not here.
-    id: of a pushed range what current() was in it, of an overlapping one its token; 0 is unknown.
-    unfinished: nobody ended it; end_lost: its end fell into a gap.
+    kind: "pushed" on its thread, "overlapping" (start and end), "track". path: the names of the
+    ranges around it, outermost first, and its own, as reports print them ("domain:name"). self_ns:
+    its time without the ranges directly inside it. observer: the source of the range, "program" or
+    one of annot/observers.h ("nvtx", "pool", "log"); role: the observer's own number for it.
+    Observer "inherited": the range is open on another thread, for which this one works; it counts
+    there, not here. id: of a pushed range, the value of current() in it, of an overlapping range,
+    its token; 0 is unknown. unfinished: it was never ended; end_lost: its end fell into a gap.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Range(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An instant, of a thread or on a track."""
+    """An instant of a thread or track."""
 
     name: str
     time_ns: int
@@ -166,7 +166,7 @@ class Mark(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A value of a counter, from then on."""
+    """A value of a counter, valid from its time on."""
 
     name: str
     time_ns: int
@@ -183,7 +183,7 @@ class Counter(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A point of an arrow: "begin", "step" or "end". Those of one id belong together."""
+    """A point of a flow: "begin", "step" or "end". Points of one id belong together."""
 
     kind: str
     time_ns: int
@@ -200,7 +200,7 @@ class Flow(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Records that a thread could not hand over, and why."""
+    """Records that a thread could not hand over, and the cause."""
 
     start_ns: int
     end_ns: int
@@ -214,15 +214,15 @@ class Loss(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a thread did at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
+    """A thread at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
 
-    Of any other set of samples (Recording.sample_sets), kind is its name. values: those of its set,
-    by name, in their units. id: of a set of the heap the address of a block; else 0.
-    ranges: the names of those that were open ("domain:name" if they have one), outermost first;
-    inherited: they were open in the parent when the process was forked, and none is its own.
-    stack: functions, outermost first, as all outputs call them. weight_ns: the CPU time that an
-    instant stands for. reason: what a stretch waited for; in runnable_ns at its end it waited
-    for a CPU only. unfinished: it lasted longer than the recording or the thread.
+    In other sets of samples (Recording.sample_sets), kind is the name of the set. values: the
+    values of the set by name, in their units. id: the address of a block in sets of the heap; else
+    0. ranges: the names of the open ranges ("domain:name" if they have a domain), outermost first;
+    inherited: they were open in the parent when the process was forked, and it has opened no
+    others. stack: functions, outermost first, named as in all outputs. weight_ns: the CPU time that
+    an instant stands for. reason: the cause of a stretch; in runnable_ns at its end the thread
+    waited only for a CPU. unfinished: it lasted longer than the recording or the thread.
     """
 
     kind: str
@@ -249,17 +249,18 @@ class Sample(NamedTuple):
 
 
 class SampleValue(NamedTuple):
-    """What samples of a set measure: adds_up is False of a level, such as a temperature."""
+    """A value of the samples of a set. adds_up is False for a level, such as a temperature."""
 
     name: str
-    unit: str  # "ns", "bytes", "" of a number
+    unit: str  # "ns", "bytes", "" for a number
     adds_up: bool
 
 
 class SampleSet(NamedTuple):
-    """Samples with the same values. exact: each counts for itself. stretch: its values are parts of
-    the time from time_ns to end_ns. heap: they have the address of a block. interval: values were
-    counted from time_ns to end_ns. period: what one stands for; 0: not constant."""
+    """Samples with the same values. exact: a sample stands for itself only. stretch: its values are
+    parts of the time from time_ns to end_ns. heap: samples have the address of a block. interval:
+    values were counted from time_ns to end_ns. period: the amount that a sample stands for; 0: not
+    constant."""
 
     name: str
     values: Tuple[SampleValue, ...]
@@ -273,9 +274,9 @@ class SampleSet(NamedTuple):
 class SampleColumns(NamedTuple):
     """Samples of one set in order of time, stretches by their end.
 
-    values: a column for each value of the set, by name. stack is a number of `stacks`, tuples of
-    functions with the outermost first; ranges one of `paths`, tuples of open ranges; reason one of
-    `strings`. -1 is none. See RangeColumns and Sample.
+    values: a column for each value of the set, by name. stack indexes `stacks`, tuples of functions
+    with the outermost first; ranges indexes `paths`, tuples of open ranges; reason indexes
+    `strings`. -1 means absent. See RangeColumns and Sample.
     """
 
     time_ns: Column
@@ -302,7 +303,7 @@ _Columns = TypeVar("_Columns")
 
 
 class Table(Generic[_Row, _Columns]):
-    """All things of one kind in a recording: iterate, or take them as columns."""
+    """All rows of one kind in a recording: iterate over them, or get them as columns."""
 
     def __init__(self, recording: "Recording", kind: int, row: Type[_Row],
                  columns: Type[_Columns]) -> None:
@@ -312,13 +313,14 @@ class Table(Generic[_Row, _Columns]):
         self._columns = columns
 
     def __iter__(self) -> Iterator[_Row]:
-        """One after the other; ranges when they end, all else as it happened."""
+        """Yields ranges in order of their end, other rows in order of time."""
         reader = self._recording._open()
         rows = reader.rows(self._kind, self._recording.threads, self._recording.tracks)
         yield from self._recording._pass(reader, rows, self._row)
 
     def columns(self) -> _Columns:
-        """All of them. The columns lend their memory: memoryview(column), numpy.asarray(column)."""
+        """Returns all rows as columns, which export their memory: memoryview(column),
+        numpy.asarray(column)."""
         reader = self._recording._open()
         columns = reader.columns(self._kind)
         self._recording._note_damage(reader)
@@ -327,19 +329,20 @@ class Table(Generic[_Row, _Columns]):
 
 
 class SampleTable:
-    """All samples: iterate over those of every set, or take one set as columns."""
+    """All samples: iterate over those of every set, or get one set as columns."""
 
     def __init__(self, recording: "Recording") -> None:
         self._recording = recording
 
     def __iter__(self) -> Iterator[Sample]:
-        """One after the other in order of time, stretches off the CPU by their end."""
+        """Yields samples in order of time, stretches off the CPU by their end."""
         reader = self._recording._open()
         rows = reader.samples(self._recording.threads)
         yield from self._recording._pass(reader, rows, Sample)
 
     def columns(self, set: str = "cpu") -> SampleColumns:
-        """All of the set with that name: "cpu", "off-cpu", or one that the recording defines."""
+        """Returns the set of that name as columns: "cpu", "off-cpu", or one that the recording
+        defines."""
         reader = self._recording._open()
         numbers = {facts[1]: facts[0] for facts in reader.sample_sets()}
         if set not in numbers:
@@ -350,7 +353,7 @@ class SampleTable:
 
 
 class Damage(NamedTuple):
-    """A part of a file that cannot be read, in bytes; or volumes that are missing: 0 bytes."""
+    """An unreadable part of a file, in bytes; a length of 0 stands for missing volumes."""
 
     offset: int
     length: int
@@ -358,7 +361,7 @@ class Damage(NamedTuple):
 
 
 class Recording(Results):
-    """A recording, as pyannot.read() returns it. Holds no file open."""
+    """A recording, as pyannot.read() returns it. Keeps no file open."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
         self.path = os.path.abspath(os.fspath(path))
@@ -369,7 +372,7 @@ class Recording(Results):
         self.tracks: List[Track] = []
         self._open()
 
-    # What is in it: each a pass over the file.
+    # Contents: each iteration is a pass over the file.
 
     @property
     def ranges(self) -> Table[Range, RangeColumns]:
@@ -397,21 +400,21 @@ class Recording(Results):
 
     @property
     def sample_sets(self) -> List[SampleSet]:
-        """What samples measure: the sets that every recording may have, then its own."""
+        """The sets of samples: those that every recording may have, then its own."""
         return [SampleSet(name, tuple(SampleValue(*value) for value in values),
                           *(bool(flags & 1 << bit) for bit in range(4)), period)
                 for _, name, flags, period, values in self._open().sample_sets()]
 
     def report(self, *, by: str = "path", inside: Optional[str] = None,
                value: Optional[str] = None) -> Report:
-        """What `annot report --json` prints: {table: rows}, each row a dict; of "recording" and
-        "sampling" one dict of facts. Times are in nanoseconds, as names that end in _ns say.
+        """Returns the tables of `annot report --json`: {table: rows}, each row a dict; "recording"
+        and "sampling" are one dict of facts. Fields that end in _ns are nanoseconds.
 
-        by: one row of ranges for each "path", "name", or path within a "process" or "thread".
-        inside: functions and waits of samples inside ranges of that name only (*, ? and [] as in
-        a shell). value: what samples of ranges and functions count for, as `annot report --value`
-        takes it ("alloc:bytes"), in fields called value_self, ... in place of CPU time. Every
-        table adds up: a row with "rest" has what is in none of the others. All of it is read
+        by: makes one row of ranges for each "path", "name", or path within a "process" or "thread".
+        inside: limits functions and waits to samples inside ranges of that name (*, ? and [] as in
+        a shell). value: weighs samples of ranges and functions by this value, as `annot report
+        --value` does ("alloc:bytes"), in fields called value_self, ... instead of CPU time. Every
+        table adds up: a row with "rest" holds the remainder. The recording is read to its end
         before this returns.
         """
         if by not in _GROUPINGS:
@@ -423,7 +426,7 @@ class Recording(Results):
 
     def table(self, name: str, *, by: str = "path", inside: Optional[str] = None,
               value: Optional[str] = None) -> List[Row]:
-        """The rows of one table of report(): "ranges", "functions", "waits", "threads", ..."""
+        """Returns the rows of one table of report(): "ranges", "functions", "waits", ..."""
         tables = self.report(by=by, inside=inside, value=value)
         if name not in tables:
             raise KeyError(f"there is no table {name!r}, but {', '.join(tables)}")
@@ -432,7 +435,7 @@ class Recording(Results):
 
     @property
     def lost(self) -> Dict[str, int]:
-        """Records that are missing, by cause; {}: none. What damage took is not among them."""
+        """Lost records by cause; {} if complete. Records in damaged parts are not counted."""
         sums: Dict[str, int] = {}
         for process in self.processes:
             for cause, count in process.lost.items():
@@ -441,12 +444,12 @@ class Recording(Results):
 
     @property
     def complete(self) -> bool:
-        """It was ended in order, and no damage was met so far."""
+        """True if the recording was ended in order, and no damage was found so far."""
         return self._ended and not self._damage
 
     @property
     def damage(self) -> List[Damage]:
-        """What cannot be read, as far as it was met: all of it after a pass."""
+        """Unreadable parts found so far; all of them after a pass."""
         return list(self._damage.values())
 
     def __repr__(self) -> str:
@@ -455,7 +458,7 @@ class Recording(Results):
     def _file(self) -> str:
         return self.path
 
-    # Of one that is still being written, each pass may find more.
+    # If the recording is still being written, each pass may find more.
 
     def _open(self) -> _reader.Reader:
         status = status_of_file(self.path)
@@ -530,6 +533,6 @@ def _extend_tracks(tracks: List[Track], facts: List[Tuple[Any, ...]],
 def read(path: "Union[str, os.PathLike[str]]") -> Recording:
     """Opens a recording, also one that is being written, or was cut or damaged.
 
-    Raises OSError if the file cannot be opened, RecordingError if it is no recording.
+    Raises OSError if the file cannot be opened, RecordingError if it is not a recording.
     """
     return Recording(path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.record: a recording of a part of this program, with its results.
+"""Records a part of this program, and gives its results: pyannot.record.
 
-Without a path the recording lies in a folder of its own among the temporary files, which goes with
-the object, at the latest when the interpreter ends.
+Without a path, the recording is stored in a temporary folder, which is removed with the object, at
+the latest when the interpreter ends.
 """
 
 import os
@@ -21,13 +21,13 @@ from pyannot._results import Results
 
 
 def _remove(folder: str, owner: int) -> None:
-    """A forked child has the object as well, but the folder is its parent's."""
+    """Removes the folder in the process that made it, not in a forked child."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class record(Results):
-    """Records what this program and its children do in a block, and has the results.
+    """Records this program and its children during a block, and gives the results.
 
         with pyannot.record() as r:
             work()
@@ -37,12 +37,12 @@ class record(Results):
         r.flame("work.svg")
 
     A notebook shows the object by itself. start() and stop() do the same without a block. The
-    results are of the block alone: what annot does to begin and to end it does not count.
+    results cover the block alone: annot's own work to start and stop recording does not count.
 
-    path: where the recording is kept; without it, it is a temporary file. All else is as for
-    start_recording(). If the block raises, that is what is raised, whatever becomes of the
-    recording (a RuntimeWarning then tells). In a child that the block forks, leaving it does
-    nothing. One recording at a time: a second one raises RecordingError. An object may be used
+    path: where to keep the recording; by default it is a temporary file. The other arguments are
+    those of start_recording(). An exception of the block is always raised, also if the recording
+    fails (a RuntimeWarning then reports that). In a child that the block forks, leaving it has no
+    effect. One recording at a time: a second one raises RecordingError. An object may be used
     again, and then has the results of the last block.
     """
 
@@ -62,7 +62,7 @@ class record(Results):
         preload: bool = True,
     ) -> None:
         self._kept = None if path is None else os.path.abspath(os.fspath(path))
-        self.path = self._kept or ""  # of a temporary one only once it has started
+        self.path = self._kept or ""  # a temporary path is set by start()
         self._options = {
             "force": force, "sample": sample, "off_cpu": off_cpu, "enable": enable,
             "disable": disable, "duration": duration, "pool_size": pool_size, "policy": policy,
@@ -74,7 +74,7 @@ class record(Results):
         self._folder: Optional[weakref.finalize] = None  # type: ignore[type-arg]
 
     def start(self) -> "record":
-        """Begins; returns when events are recorded. Raises RecordingError where that cannot be."""
+        """Starts recording; returns when events are recorded. Raises RecordingError on failure."""
         previous, folder, path = self._folder, None, self._kept
         if _recording._state.claim is not None:
             raise RecordingError(
@@ -97,11 +97,11 @@ class record(Results):
         return self
 
     def stop(self) -> "record":
-        """Ends it, and returns when the results are there. Does nothing if it does not run."""
+        """Stops, and returns when the results are complete. Has no effect if it does not run."""
         collector, self._collector = self._collector, None
         if collector is None or os.getpid() != self._owner:
             return self
-        if collector is _recording._state.collector:  # else stopped already
+        if collector is _recording._state.collector:  # else it was stopped already
             stop_recording()
         self._done = True
         return self
@@ -124,7 +124,7 @@ class record(Results):
 
     @property
     def recording(self) -> Recording:
-        """The same as pyannot.read(path): ranges, samples and tables."""
+        """The recording as pyannot.read(path) returns it: ranges, samples and tables."""
         return read(self._file())
 
     def _file(self) -> str:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Recordings that a program makes of itself and its children: start_recording, stop_recording.
 
-The recording is made by the `annot` program (`annot attach --asked` for this process), which runs
-as nobody's child, in a session of its own: wait() and SIGCHLD do not know it, and if this process
-is killed, it completes the recording. Two pipes lead to it, docs/api.md says what goes through. One
-recording at a time in a process. Threads: any.
+The `annot` program makes the recording (`annot attach --asked` for this process). It runs detached,
+in its own session: wait() and SIGCHLD ignore it, and if this process is killed, it completes the
+recording. Two pipes connect both; docs/api.md describes the protocol. One recording at a time in a
+process. Threads: any.
 """
 
 import atexit
@@ -23,17 +23,17 @@ __all__ = ["RecordingError", "start_recording", "stop_recording"]
 
 _Names = Union[str, Sequence[str]]
 
-# Until annot says that it records: it has to start, and to load its sampler.
+# Time for annot to start, load its sampler and report that it records.
 START_SECONDS = 120.0
-# At the interpreter's exit, for the recording to be complete; annot goes on alone.
+# Time for the recording to be complete at the interpreter's exit; annot then goes on alone.
 EXIT_SECONDS = 60.0
 
-# Times of events are read from another clock, and converted.
+# Error of event times, which are converted from another clock.
 CLOCK_ERROR_NS = 10_000
 
 
 def _identity(fd: int) -> Optional[Tuple[int, int]]:
-    """What is open there: the same for as long as it is the same."""
+    """Identifies the open file: the same for as long as the file is the same."""
     try:
         status = os.fstat(fd)
     except OSError:
@@ -42,15 +42,15 @@ def _identity(fd: int) -> Optional[Tuple[int, int]]:
 
 
 class _Descriptor:
-    """One of ours, until the program closes it: it may close all that it does not know
-    (os.closerange), and the number may be another file's by now."""
+    """One of our descriptors, until the program closes it: it may close all that it did not open
+    (os.closerange), and the number may then be another file's."""
 
     def __init__(self, number: int = -1) -> None:
         self._number = number
         self._identity = _identity(number)
 
     def number(self) -> Optional[int]:
-        """None: it is gone, or there never was one."""
+        """Returns its number; None once the file is closed."""
         is_ours = self._identity is not None and _identity(self._number) == self._identity
         return self._number if is_ours else None
 
@@ -61,7 +61,7 @@ class _Descriptor:
 
 
 def _write(number: int, text: bytes) -> None:
-    """Into a pipe of which nobody may be left to read: no signal, whatever the program does with
+    """Writes into a pipe that may have no reader: raises no signal, whatever the program does with
     SIGPIPE."""
     ours = {signal.SIGPIPE}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
@@ -75,18 +75,18 @@ def _write(number: int, text: bytes) -> None:
 
 
 class _Collector:
-    """The annot that records us."""
+    """The annot process that records this one."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.session = self.place = ""
-        self.end_ns = 0  # of the block: what comes then is not the program's; 0: not told
+        self.end_ns = 0  # end of the block: later events are not the program's; 0: not set
         self._rest = b""
         self._annot = 0
         self._messages = self._input = self._output = _Descriptor()
 
     def start(self, arguments: List[str]) -> None:
-        """Whatever this raises, abandon() is to follow."""
+        """Starts annot. The caller must call abandon() if this raises."""
         from pyannot import _detach
 
         program = _program.find()
@@ -112,7 +112,7 @@ class _Collector:
             os.close(theirs_out)
 
     def _line(self, seconds: Optional[float]) -> Optional[str]:
-        """The next line that annot says. "": it has ended; None: not in that time."""
+        """Returns the next line from annot; "" if annot has ended, None if time is up."""
         until = None if seconds is None else time.monotonic() + seconds
         output = self._output.number()
         if output is None:
@@ -131,7 +131,7 @@ class _Collector:
         return line.decode()
 
     def messages(self) -> str:
-        """What annot said for humans."""
+        """Returns annot's messages for humans."""
         messages = self._messages.number()
         if messages is None:
             return ""
@@ -139,7 +139,7 @@ class _Collector:
         return os.pread(messages, min(size, 1 << 16), 0).decode(errors="replace").strip()
 
     def _failed(self, what: str) -> RecordingError:
-        """annot's own words, without those that say who speaks."""
+        """Returns annot's messages as an error, without the prefix of each line."""
         said: List[str] = []
         hints: List[str] = []
         for line in self.messages().splitlines():
@@ -176,20 +176,20 @@ class _Collector:
             raise RecordingError(str(error), error.hint or "annot recover completes it")
 
     def tell_begin(self) -> None:
-        """Of the block: what was before is not the program's."""
+        """Sends the start of the block: earlier events are not the program's."""
         number = self._input.number()
         if number is not None:
             _write(number, b"begin %d\n" % (time.monotonic_ns() - CLOCK_ERROR_NS))
 
     def _ask_for_end(self) -> bool:
-        """Whether we can still talk to it."""
+        """Requests the end. Returns true if both pipes are still open."""
         number = self._input.number()
-        if number is not None:  # if it has ended: its last words are still there
+        if number is not None:  # if annot has ended, its last lines can still be read
             _write(number, b"end %d\n" % self.end_ns if self.end_ns else b"\n")
         return number is not None and self._output.number() is not None
 
     def _lives(self) -> bool:
-        """Whether its number is still its own."""
+        """True if the process id is still that of this annot."""
         try:
             with open(f"/proc/{self._annot}/cmdline", "rb") as file:
                 words = file.read().split(b"\0")
@@ -198,7 +198,7 @@ class _Collector:
         return b"--asked" in words and os.fsencode(self.path) in words
 
     def _stop_by_signal(self, seconds: Optional[float]) -> None:
-        """The program has closed our pipes. Ends the recording as Control-C does."""
+        """Ends the recording by a signal, as Control-C does: the program has closed our pipes."""
         until = None if seconds is None else time.monotonic() + seconds
         if self._lives():
             os.kill(self._annot, signal.SIGTERM)
@@ -214,7 +214,8 @@ class _Collector:
             raise RecordingError(f"cannot complete {self.path}", "annot recover completes it")
 
     def _reap(self) -> None:
-        """Where we are the reaper of orphans (the first process of a container) it is our child."""
+        """Waits for annot if it is our child: we may be the reaper of orphans (the first process of
+        a container)."""
         try:
             with open(f"/proc/{self._annot}/stat", "rb") as file:
                 parent = int(file.read().rpartition(b")")[2].split()[1])
@@ -224,7 +225,7 @@ class _Collector:
             pass
 
     def abandon(self) -> None:
-        """It ends when it comes to it; nobody waits."""
+        """Requests the end, and does not wait for it."""
         if not self._ask_for_end() and self._lives():
             os.kill(self._annot, signal.SIGTERM)
         self.close()
@@ -234,34 +235,35 @@ class _Collector:
         self.leave_to_parent()
 
     def continue_in_child(self) -> None:
-        """In a forked child: annot may read its memory too; it does not stop the recording."""
+        """In a forked child: permits annot to read its memory too, and leaves the end to the
+        parent."""
         from pyannot import _detach
 
         _detach.permit(self._annot)
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
-        """What stays open tells annot that somebody is left."""
+        """Keeps only the input pipe open, by which annot sees that a process is left."""
         self._messages.close()
         self._output.close()
 
 
 class _State:
-    """What this process records. `lock` is held for moments only."""
+    """The recording that this process makes. `lock` is held only briefly."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.claim: Optional[_Collector] = None  # of the recording that runs, or is about to
         self.collector: Optional[_Collector] = None  # of the one that runs
-        self.observes = False  # pyannot.observe was started by us
-        self.environment: List[Tuple[str, str, Optional[str]]] = []  # name, ours, before
+        self.observes = False  # we started pyannot.observe
+        self.environment: List[Tuple[str, str, Optional[str]]] = []  # name, ours, previous value
 
 
 _state = _State()
 
 
 def _after_fork_in_child() -> None:
-    """The recording is the parent's: we are in it, but do not end it."""
+    """A forked child belongs to its parent's recording, but does not end it."""
     global _state
     collector = _state.collector
     _state = _State()
@@ -311,7 +313,8 @@ def _observer() -> Any:
 
 
 def _parts(observe: Union[str, bool]) -> Optional[str]:
-    """What pyannot.observe is to be asked for. None: nothing. Raises ValueError for nonsense."""
+    """Returns the parts to request from pyannot.observe, or None. Raises ValueError if they are
+    unknown."""
     if observe is False or observe == "none":
         return None
     parts = "default" if observe is True else str(observe)
@@ -323,7 +326,8 @@ def _parts(observe: Union[str, bool]) -> Optional[str]:
 
 
 def _load(module: str) -> None:
-    """Before it records: the import would be in the recording. Whether it fails is told later."""
+    """Imports a part before the recording starts, so that the import is not recorded. A failure is
+    reported when the part starts."""
     try:
         __import__(f"pyannot.observe.{module}")
     except Exception:
@@ -331,7 +335,7 @@ def _load(module: str) -> None:
 
 
 def _observe(state: _State, parts: Optional[str]) -> None:
-    """Starts what is seen without touching the code, unless somebody has already."""
+    """Starts pyannot.observe, unless a part of it is on already."""
     if parts is None:
         return
     observe = _observer()
@@ -343,10 +347,12 @@ def _observe(state: _State, parts: Optional[str]) -> None:
 
 
 def _for_children(collector: _Collector, parts: Optional[str], preload: bool) -> Dict[str, str]:
-    """What children that run another program find in their environment, as `annot record` has it.
+    """Returns environment variables for children that run another program, as `annot record` sets
+    them.
 
-    The session and its place: they may outlive those between us and them, and may have another
-    place. The rest brings pyannot into them. Without it they are still recorded; a note says so.
+    The session and its place are always set: children may outlive the processes between, and may
+    have another place. The others load pyannot into them. Without those, children are still
+    recorded, and a note is added.
     """
     from pyannot._links import plain_path
 
@@ -368,7 +374,7 @@ def _for_children(collector: _Collector, parts: Optional[str], preload: bool) ->
 
 
 def _note_children(variables: Dict[str, str], preload: bool) -> None:
-    """In the recording, where other programs that children run cannot be observed."""
+    """Notes in the recording that other programs of children cannot be observed, and why."""
     if "ANNOT_PYTHON" not in variables:
         return
     reason = ""
@@ -388,7 +394,8 @@ def _set_environment(state: _State, variables: Dict[str, str]) -> None:
 
 
 def _restore_environment(state: _State) -> None:
-    """As it was, but for what the program has changed. May be interrupted, and called again."""
+    """Restores the environment, except for variables that the program has changed. May be
+    interrupted, and called again."""
     while state.environment:
         name, value, before = state.environment[-1]
         if os.environ.get(name) == value:
@@ -413,18 +420,18 @@ def start_recording(
     observe: Union[str, bool] = True,
     preload: bool = True,
 ) -> None:
-    """Records this process and its children into a file, until stop_recording() or its end.
+    """Records this process and its children into a file, until stop_recording() or its exit.
 
-    What the options of `annot attach` of these names mean: force replaces a file that is there;
-    sample is how often a second busy threads are looked at, 0 not at all; off_cpu: all waits (True)
-    or none (False), else those of a millisecond and longer;
-    enable and disable choose domains and categories; duration is in seconds. observe: what is seen
-    without touching the code, here and in children (True: the default of `annot record --python`;
-    False: nothing; or a list). preload: load a small library into children, which brings pyannot
-    into Python; else only those in which it is installed are observed.
+    The arguments are the options of `annot attach` of these names: force replaces an existing file;
+    sample is the number of samples of a busy thread in a second, 0 turns sampling off; off_cpu: all
+    waits (True) or no waits (False), by default those of a millisecond and longer; enable and
+    disable choose domains and categories; duration is in seconds. observe: parts that are observed
+    without a change of code, here and in children (True: the default of `annot record --python`;
+    False: off; or a list). preload: load a small library into children, which brings pyannot into
+    Python; otherwise only interpreters with pyannot installed are observed.
 
-    Returns when events are recorded. Raises RecordingError where that cannot be: a recording runs
-    already, here or by `annot record`; the file is there; annot is not found.
+    Returns when events are recorded. Raises RecordingError if a recording runs already, here or by
+    `annot record`, if the file exists, or if annot is not found.
     """
     name = os.path.abspath(os.fspath(path))
     parts = _parts(observe)
@@ -432,11 +439,11 @@ def start_recording(
                            disable=disable, duration=duration, pool_size=pool_size, policy=policy)
     state = _state
     collector = _Collector(name)
-    try:  # Control-C comes at any time
+    try:  # Control-C may come at any time
         _claim(state, collector)
         collector.start(arguments)
         collector.wait_until_it_records()
-        _native.current()  # joins, so that a child forked before our first event knows of it
+        _native.current()  # joins, so that a child forked before our first event does too
         variables = _for_children(collector, parts, preload)
         _set_environment(state, variables)
         _observe(state, parts)
@@ -466,9 +473,9 @@ def _claim(state: _State, collector: _Collector) -> None:
 def stop_recording() -> Optional[str]:
     """Ends the recording that start_recording() began, and returns its path when it is complete.
 
-    None if there is none: it has been stopped already, or this is a forked child, whose parent
-    records. Raises RecordingError if the recording could not be completed (a full disk; annot was
-    killed).
+    Returns None if no recording runs here: it was stopped already, or this is a forked child of the
+    recording process. Raises RecordingError if the recording could not be completed (disk full;
+    annot was killed).
     """
     return _stop(None)
 
@@ -483,9 +490,9 @@ def _stop(seconds: Optional[float]) -> Optional[str]:
     try:
         _leave(state)
         collector.stop(seconds)
-        _native.current()  # unmaps what we had for it
+        _native.current()  # unmaps our part of it
     finally:
-        _leave(state)  # if it was interrupted
+        _leave(state)  # if interrupted before
         collector.close()
         state.claim = None
     return collector.path
@@ -501,7 +508,7 @@ def _leave(state: _State) -> None:
 
 
 def _at_exit() -> None:
-    """Stops last: multiprocessing waits for its children in a handler that may come after ours."""
+    """Stops last: multiprocessing waits for its children in a handler that may run after ours."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None and not util.is_exiting():
         util.Finalize(None, _stop_at_exit, exitpriority=-1000000)

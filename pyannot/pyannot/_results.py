@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Results of a recording inside the program: pyannot.record and pyannot.read.
 
-Texts, pages and pictures are those of the `annot` program for the same file; rows come from the
-tables of its report. Nothing is computed here a second time.
+The `annot` program makes texts, pages and pictures from the file; rows come from the tables of its
+report. This module computes no results itself.
 """
 
 import os
@@ -15,18 +15,18 @@ from pyannot._errors import RecordingError
 
 _Path = Union[str, "os.PathLike[str]"]
 
-# Of pictures in a notebook: more would make it slow.
+# Limit for pictures in a notebook: larger ones would make it slow.
 EMBEDDED_BYTES = 4 << 20
 
 
 class Stat(NamedTuple):
-    """A function and its time, in nanoseconds.
+    """A function and its times, in nanoseconds.
 
     self_ns: CPU time in it; total_ns: with the functions that it called. waiting_ns: time in which
-    its threads waited; ready_ns: in which they waited for a processor; both None where the table
-    has no waits. sample_count: on the CPU. line: where most of the time went, in tables of all
-    functions where the function begins; None if it is not known. owner: "own", "library",
-    "interpreter", ...; None where the table does not say. kind: "python", "native", "kernel".
+    its threads waited; ready_ns: time in which they waited for a processor. sample_count: samples
+    on the CPU. line: the line with the most time; in tables of all functions, the function's first
+    line. owner: "own", "library", "interpreter", ... kind: "python", "native", "kernel".
+    waiting_ns, ready_ns, line and owner are None where the table does not have them.
     """
 
     function: str
@@ -42,11 +42,11 @@ class Stat(NamedTuple):
 
     @property
     def wall_ns(self) -> int:
-        """On the CPU, waiting and ready."""
+        """Time on the CPU, waiting and ready."""
         return self.self_ns + (self.waiting_ns or 0) + (self.ready_ns or 0)
 
 
-# What stats() sorts by: the largest first, or texts in their order.
+# Keys of stats(sort=...): numbers sort the largest first, texts in their order.
 _NUMBERS = {"wall": "wall_ns", "self": "self_ns", "total": "total_ns", "waiting": "waiting_ns",
             "ready": "ready_ns", "count": "sample_count"}
 _TEXTS = ("function", "file")
@@ -54,13 +54,14 @@ _TABLES = ("own", "python", "all")
 
 
 def _label(text: str, module: str) -> Tuple[str, str, Optional[int]]:
-    """Name, file and line of "name (file:line)", as tables of functions have it."""
+    """Splits "name (file:line)", as tables of functions have it, into name, file and line."""
     match = re.fullmatch(r"(.*) \((.+):(\d+)\)", text, re.DOTALL)
     return (match[1], match[2], int(match[3])) if match else (text, module, None)
 
 
 def _place(row: Dict[str, Any]) -> Tuple[str, Optional[int]]:
-    """File and hottest line. The location is shortened for people, the function's file is not."""
+    """Returns file and hottest line. The location is shortened for display, the function's file is
+    not."""
     file, _, line = row["location"].rpartition(":")
     if not line.isdigit():
         return row["location"], None
@@ -68,7 +69,7 @@ def _place(row: Dict[str, Any]) -> Tuple[str, Optional[int]]:
 
 
 def _helpers(tables: Dict[str, Any]) -> List[Stat]:
-    """Functions of threads that only waited, for the others: the table of functions leaves them
+    """Returns functions of helper threads, which only waited: the table of functions leaves them
     out."""
     shown = {row["function"] for row in tables["own_functions"]}
     stats: Dict[str, Stat] = {}
@@ -104,15 +105,15 @@ def _sorted(stats: List[Stat], sort: str) -> List[Stat]:
 
 
 class Results:
-    """What pyannot.record and pyannot.read have in common: ways to see a recording."""
+    """Views of a recording, common to pyannot.record and pyannot.read."""
 
     def _file(self) -> str:
-        """The recording's path; raises RecordingError if there is nothing to see."""
+        """Returns the recording's path; raises RecordingError if there are no results."""
         raise NotImplementedError
 
     def _annot(self, *words: str, variables: Optional[Dict[str, str]] = None) -> bytes:
-        """What `annot WORDS` prints. A damaged recording has results too."""
-        import subprocess  # not before a recording begins: it would be observed
+        """Returns the output of `annot WORDS`. A damaged recording has results too."""
+        import subprocess  # imported earlier, a recording would observe it
 
         program = _program.find()
         if program is None:
@@ -133,7 +134,7 @@ class Results:
         return result.stdout
 
     def text(self, *options: str, width: int = 100) -> str:
-        """What `annot report` prints, for a terminal of that width.
+        """Returns the output of `annot report`, for a terminal of that width.
 
         options: further options of annot report, as in text("--all") or text("--limit", "20").
         """
@@ -143,14 +144,14 @@ class Results:
 
     def stats(self, *, sort: str = "wall", limit: Optional[int] = None,
               functions: str = "own") -> List[Stat]:
-        """Functions and their times, of a table of the report.
+        """Returns functions and their times, from a table of the report.
 
-        functions: "own" are those of your own code, and what they called in libraries and the
-        interpreter counts for them; functions of threads that only waited are among them, with
-        their waits. "python" is all of Python, native code counting for the function that called
-        it; "all" has Python, native and kernel functions. sort: "wall" (on the CPU, ready and
-        waiting), "self", "total", "waiting", "ready", "count", "function" or "file".
-        Without a limit all rows are returned. See Stat.
+        functions: "own" is your own code; calls into libraries and the interpreter count for the
+        function that made them. Functions of threads that only waited are included, with their
+        waits. "python" is all of Python; native code counts for the function that called it. "all"
+        has Python, native and kernel functions. sort: "wall" (on the CPU, ready and waiting),
+        "self", "total", "waiting", "ready", "count", "function" or "file". Without a limit all rows
+        are returned. See Stat.
         """
         if sort not in _NUMBERS and sort not in _TEXTS:
             raise ValueError(f"sort must be one of {', '.join((*_NUMBERS, *_TEXTS))}, not {sort!r}")
@@ -169,25 +170,25 @@ class Results:
         return _sorted(stats, sort)[:limit]
 
     def flame(self, path: _Path, *options: str) -> str:
-        """Draws the samples as a flame graph into a file, replacing it; returns its path.
+        """Writes the samples as a flame graph to a file, which it replaces; returns its path.
 
-        A picture (SVG), or, with a name that ends in ".html", a page with switches for what is
-        drawn. options: further options of `annot flame`, as in flame("x.svg", "--python"), which
-        pages have not. Raises RecordingError if nothing was sampled.
+        The file is a picture (SVG), or, with a name that ends in ".html", a page with display
+        options. options: further options of `annot flame`, as in flame("x.svg", "--python"), not
+        for pages. Raises RecordingError if there are no samples.
         """
         name = os.path.abspath(os.fspath(path))
         self._annot("flame", *options, "--force", "-o", name, "--", self._file())
         return name
 
     def html(self, path: _Path) -> str:
-        """Writes the page of `annot html` into a file, which it replaces; returns its path."""
+        """Writes the page of `annot html` to a file, which it replaces; returns its path."""
         name = os.path.abspath(os.fspath(path))
         self._annot("html", "--force", "-o", name, "--", self._file())
         return name
 
     def open(self) -> str:
-        """Shows the page of html() in a browser; returns its path, and prints it if no browser can
-        be shown here.
+        """Shows the page of html() in a browser; returns its path, and prints it if no browser is
+        available.
 
         The page stays in the directory of temporary files, because the browser reads it later.
         """
@@ -205,10 +206,10 @@ class Results:
             print(f"no browser can be shown here; the page is {name}")
         return name
 
-    # How notebooks show it.
+    # Display in notebooks.
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, str]:
-        """Of IPython: text for terminals, HTML for notebooks; {}: nothing to show yet."""
+        """For IPython: text for terminals, HTML for notebooks; {} before there are results."""
         try:
             text = self.text()
             return {"text/plain": text, "text/html": self._in_html(text)}
@@ -230,7 +231,7 @@ class Results:
         return "\n".join(parts)
 
     def _picture(self) -> str:
-        """The flame graph; "": nothing was sampled, or it is too large for a notebook."""
+        """Returns the flame graph; "" without samples, or if it is too large for a notebook."""
         try:
             picture = self._annot("flame", "--format", "svg", "-o", "-", "--",
                                   self._file())

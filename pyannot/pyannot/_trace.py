@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Tracing of every call: what `annot record --trace-functions` asks for, and the program itself.
+"""Tracing of every call, for `annot record --trace-functions` and for the program itself.
 
     @pyannot.trace                      # each call of the function is a range, in any recording
     def parse(text): ...
 
-    @pyannot.trace(min_duration=0.001)  # each that takes a millisecond, or has something in it
+    @pyannot.trace(min_duration=0.001)  # only calls of a millisecond or more, or with events inside
     def check(text): ...
 
     pyannot.trace(module_or_class)      # all functions that are defined there
@@ -12,19 +12,18 @@
     with pyannot.tracing("aggregate"):  # all calls of the process, while this is open
         work()
 
-    @pyannot.trace(print=True)          # without a recording: a table of calls when all is over,
-    def read(path): ...                 # of the function and all that it calls
+    @pyannot.trace(print=True)          # without a recording: at exit, prints a table of calls
+    def read(path): ...                 # of the function and its callees
 
-    with pyannot.tracing("aggregate", print=True):  # and when the block is
+    with pyannot.tracing("aggregate", print=True):  # prints it at the end of the block
         work()
 
-What is asked for from outside stands in ANNOT_TRACE, a line for each:
-functions=exact|adaptive|aggregate, c-calls=1, select=PATTERN,-PATTERN, stdlib=box|all|off,
-max-depth=N, min-duration=NS, lines=PATTERN,-PATTERN,
-captured=1 (ranges of --capture-range are recorded, no more).
+Requests from outside are in ANNOT_TRACE, one a line: functions=exact|adaptive|aggregate, c-calls=1,
+select=PATTERN,-PATTERN, stdlib=box|all|off, max-depth=N, min-duration=NS, lines=PATTERN,-PATTERN,
+captured=1 (only ranges of --capture-range are recorded).
 
-Threads: any; one at a time changes what is traced. What is traced is traced in all threads of the
-process, and in children that it forks.
+Threads: any; one at a time changes the settings. Tracing covers all threads of the process, and
+children that it forks.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ MODES = {"none": 0, "exact": 1, "adaptive": 2, "aggregate": 3}
 LIBRARY = {"all": 0, "box": 1, "off": 2}
 VALUES = {"args": 1, "return": 2, "exceptions": 4, "ranges": 8, "callees": 16}
 
-SWITCHED = (3, 0)  # observer and role, of annot/observers.h: who traces calls tells marks
+SWITCHED = (3, 0)  # observer and role of the tracer's marks, of annot/observers.h
 
-_lock = RLock()  # around each change of what follows, and of what the extension traces
+_lock = RLock()  # held while the variables below or the extension's settings change
 os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
-_settings: dict[str, str] = {}  # what is traced; empty: nothing
-_own: dict[str, str] = {}  # of that, what the program asks for with trace() and lines()
+_settings: dict[str, str] = {}  # current settings; empty: tracing is off
+_own: dict[str, str] = {}  # those of them that trace() and lines() request
 _watches_end = False
 _watches_greenlets = False
-_chosen: list[tuple[CodeType, int, bool]] = []  # with the least ns; with callees?
-_tested: set[str] = set()  # where known calls have been made since tracing began
+_chosen: list[tuple[CodeType, int, bool]] = []  # (code, minimum ns, with callees)
+_tested: set[str] = set()  # places that made known calls since tracing began
 
 
 def parse(text: str) -> dict[str, str]:
-    """The settings of ANNOT_TRACE, by name; raises ValueError."""
+    """Returns the settings of ANNOT_TRACE, by name; raises ValueError."""
     settings = {}
     for line in text.split("\n"):
         name, equals, value = line.partition("=")
@@ -74,16 +73,16 @@ def parse(text: str) -> dict[str, str]:
 
 
 def mode_of(settings: dict[str, str]) -> str:
-    """What is done here, where that depends on the interpreter."""
+    """Returns the mode that this interpreter supports."""
     mode = settings.get("functions", "none")
     if mode == "adaptive" and sys.version_info < (3, 12):
-        # Nothing can be switched off for one function; and sums know no ranges.
+        # Single functions cannot be switched off, and sums have no ranges.
         return "exact" if "captured" in settings else "aggregate"
     return mode
 
 
 def begin(text: str) -> None:
-    """As ANNOT_TRACE says. Raises RuntimeError where the interpreter cannot."""
+    """Starts tracing according to ANNOT_TRACE. Raises RuntimeError if the interpreter cannot."""
     settings = parse(text)
     if "lines" in settings or os.environ.get("LINE_PROFILE"):
         from pyannot import _lines
@@ -94,14 +93,14 @@ def begin(text: str) -> None:
 
 
 def asked(text: str) -> str:
-    """What `annot set` and `annot attach` ask for while the program runs, as ANNOT_TRACE says it;
-    neither functions nor lines: no more than the program asks for by itself. Children that begin
-    from here on do it, too. Returns what is traced now."""
+    """Applies a request that `annot set` or `annot attach` makes while the program runs, in the
+    form of ANNOT_TRACE; with neither functions nor lines, only the program's own requests remain.
+    Children that begin later apply it, too. Returns the current state as a text."""
     settings = parse(text)
     is_on = "functions" in settings or "lines" in settings
     with _lock:
         wanted = dict(_own)
-        if "functions" in settings:  # all functions, not those that trace() chose
+        if "functions" in settings:  # all functions, not only those that trace() chose
             wanted.pop("chosen", None)
             wanted.pop("min-duration", None)
             wanted.pop("c-calls", None)
@@ -130,14 +129,14 @@ def _tell_switched(is_on: bool) -> None:
 
 
 def _look(is_on: bool) -> None:
-    """Whether the tracer looks for recordings that begin or end, at collections of garbage."""
+    """Sets whether garbage collections check for recordings that begin or end."""
     import gc
     if is_on != (_native.trace_look in gc.callbacks):
         (gc.callbacks.append if is_on else gc.callbacks.remove)(_native.trace_look)
 
 
 def count_lines(patterns: str) -> None:
-    """Beside what is traced already, if lines are not counted yet."""
+    """Counts lines in addition to other tracing, unless they are counted already."""
     with _lock:
         _own["lines"] = patterns
         if "lines" not in _settings:
@@ -145,7 +144,7 @@ def count_lines(patterns: str) -> None:
 
 
 def start(settings: dict[str, str]) -> None:
-    from pyannot.observe import when_imported  # before, as imports call functions
+    from pyannot.observe import when_imported  # before tracing, as imports call functions
     with _lock:
         _start(settings)
         _watch_others(when_imported)
@@ -188,20 +187,20 @@ def _know_greenlets(_greenlet: ModuleType) -> None:
 
 
 def known() -> None:
-    """What is called to find out whether the interpreter tells of calls."""
+    """Called to test whether the interpreter reports calls."""
 
 
 def test(where: str) -> None:
-    """Known calls, on the calling thread; once in each place. What is not told of them stands in
-    the recording: the interpreter may have forgotten a thread, or another tool may have taken our
-    place in sys.monitoring. It takes 2 us."""
+    """Makes known calls on the calling thread, once in each place. The recording notes those that
+    are not reported: the interpreter may have missed a thread, or another tool may have taken our
+    place in sys.monitoring. Takes 2 us."""
     if _settings and where not in _tested:
         _tested.add(where)
         _native.trace_test(known, where)
 
 
 def stop() -> None:
-    """Nothing is traced any more."""
+    """Stops all tracing."""
     with _lock:
         _native.trace_end()
         _settings.clear()
@@ -211,7 +210,7 @@ def stop() -> None:
 
 
 def nanoseconds(min_duration: float) -> int:
-    """Of an argument of that name; raises ValueError."""
+    """Converts min_duration from seconds; raises ValueError."""
     if not 0 <= min_duration <= 1:
         raise ValueError(f"min_duration is from 0 to 1 (seconds), not {min_duration!r}")
     return round(min_duration * 1e9)
@@ -231,24 +230,23 @@ if TYPE_CHECKING:
 def trace(traced: Optional[Traced] = None, *, min_duration: float = 0, print: Wanted = False,
           callees: Optional[bool] = None,
           c_calls: bool = False) -> Union[Traced, Callable[[Traced], Traced]]:
-    """Makes each call of a function a range, whatever else is traced; of a class or a module, of
-    all functions that are defined there. Returns what it was given, unchanged.
+    """Records each call of a function as a range, besides other tracing; of a class or a module, of
+    all functions that are defined there. Returns its argument unchanged.
 
-    min_duration: seconds; calls that take less are left out of the recording, unless something else
-    is recorded inside of them. It saves space there, hardly time in the program.
+    min_duration: seconds; shorter calls are left out of the recording, unless they contain other
+    events. This saves space in the recording, hardly time in the program.
 
-    print: a table of the calls of all such functions is printed when the program ends, to that file
-    (True: standard output), unless it is recorded by others. Calls are only counted for it, except
-    where trace() without it, or a min_duration, needs ranges.
+    print: prints a table of the calls of all such functions to that file (True: standard output)
+    when the program ends, unless it is recorded by others. Calls are only counted for it, except
+    where trace() without print, or a min_duration, needs ranges.
 
-    callees: whether calls that the function makes on its thread, and those that these make, are
-    traced as well; by default with print. Not those of a generator that it returns to others, of a
-    task or thread that it starts. Before CPython 3.12 a call elsewhere takes as long with it as
-    without; from 3.12 on it costs nothing once some hundred calls were made since the function
-    returned.
+    callees: also traces calls that the function makes on its thread, and their callees; by default
+    with print. Excludes calls of a generator that it returns to others, and of tasks and threads
+    that it starts. Before CPython 3.12, calls elsewhere are not slower with it; from 3.12 on, they
+    are not slower once some hundred calls were made since the function returned.
 
-    c_calls: with callees, those of functions that are not written in Python as well. Before CPython
-    3.12 all code of the process is slower then.
+    c_calls: with callees, also traces functions that are not written in Python. Before CPython
+    3.12, this slows down all code of the process.
     """
     how = _How(nanoseconds(min_duration), print, bool(print) if callees is None else callees,
                c_calls)
@@ -258,7 +256,7 @@ def trace(traced: Optional[Traced] = None, *, min_duration: float = 0, print: Wa
 
 
 class _How:
-    """The arguments of trace()."""
+    """Arguments of trace()."""
 
     def __init__(self, least_ns: int, to: Wanted, callees: bool, c_calls: bool) -> None:
         self.least_ns, self.to, self.callees, self.c_calls = least_ns, to, callees, c_calls
@@ -271,12 +269,12 @@ def _trace_it(traced: Traced, how: _How) -> Traced:
     try:
         with _lock:
             _choose(codes, how)
-    except RuntimeError as error:  # the interpreter cannot: the program goes on without
+    except RuntimeError as error:  # unsupported by the interpreter: the program goes on without
         import warnings
         warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=3)
         return traced
     if sys.version_info >= (3, 12):
-        sys.monitoring.restart_events()  # of code that ran before, and was of no interest
+        sys.monitoring.restart_events()  # for code that ran before it was chosen
     return traced
 
 
@@ -297,7 +295,7 @@ def _choose(codes: list[CodeType], how: _How) -> None:
 
 
 def _choose_callees(how: _How) -> None:
-    """Callees are of interest if they last as long as the function that asks for the least."""
+    """Callees are recorded from the smallest min_duration on that any function with callees has."""
     before = int(_own["min-duration"]) if "callees" in _own else how.least_ns
     _own.update({"callees": "1", "min-duration": str(min(before, how.least_ns))})
     if how.c_calls:
@@ -305,7 +303,7 @@ def _choose_callees(how: _How) -> None:
 
 
 def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
-    """Of a function, or of all that are defined in a class or module."""
+    """Yields the code of a function, or of all functions defined in a class or module."""
     if id(traced) in seen:
         return
     seen.add(id(traced))
@@ -329,10 +327,11 @@ def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
 class tracing:
     """Traces all calls of the process while it is open: a context manager.
 
-    mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns by comma, as
-    --trace-select. min_duration: seconds, as of trace(); with exact. args, returns, exceptions: as
-    --trace-args, --trace-return, --trace-exceptions. print: at the end a table of the calls is
-    printed to that file (True: standard output). Nothing happens where calls are traced already.
+    mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns separated by
+    commas, as --trace-select. min_duration: seconds, as in trace(); only with exact. args, returns,
+    exceptions: as --trace-args, --trace-return, --trace-exceptions. print: at the end, prints a
+    table of the calls to that file (True: standard output). Has no effect while calls are traced
+    already.
     """
 
     def __init__(self, mode: str = "exact", *, select: str = "", stdlib: str = "all",

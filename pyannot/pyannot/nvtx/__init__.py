@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The names and calls of the nvtx package (0.2): a program that uses it is ported by
+"""The names and calls of the nvtx package (0.2). A program that uses it is ported by
 
     import pyannot.nvtx as nvtx
 
 and recorded by `annot record -- python program.py`. With NVTX_DISABLE in the environment the
-functions do nothing. docs/guides/migrate.md tells what is different.
+functions have no effect. docs/guides/migrate.md lists the differences.
 """
 
 from pyannot.nvtx import _annotate
@@ -79,7 +79,7 @@ _OF_COUNTERS = ("Counter", "CounterSemantics", "ExtCounter", "Float64Counter", "
 
 
 def __getattr__(name):
-    """What counters need is imported when it is used first: dataclasses takes milliseconds."""
+    """Imports counters on first use: dataclasses takes milliseconds."""
     if name not in _OF_COUNTERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pyannot.nvtx import _counters

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""annotate as the nvtx package has it. What `with annotate("name"):` costs is decided in C: the
-object of a name is made once, and entering and leaving it is what it is for pyannot.annotate."""
+"""annotate as in the nvtx package. C code decides the cost of `with annotate("name"):`: the object
+of a name is made once, and is entered and left as quickly as pyannot.annotate."""
 
 import functools
 import os
@@ -14,18 +14,18 @@ ENABLED = not os.environ.get("NVTX_DISABLE")
 
 
 class _Unsaid(str):
-    """A default that can be told from the same text."""
+    """A default value, distinct from the same text given by the caller."""
 
 
-BLUE = _Unsaid("blue")  # of what says nothing, the viewer chooses the colour
+BLUE = _Unsaid("blue")  # without a given colour, the viewer chooses one
 
 
 class annotate(annotation_holder):
-    """A range: `with annotate("load"):` around a block, or `@annotate()` on a function, whose name
-    it then has. A list or an array as payload is looked at each time the range begins.
+    """A range: `with annotate("load"):` around a block, or `@annotate()` on a function, which names
+    it. A list or an array as payload is read each time the range begins.
 
     Coroutines and generators get a range from their first step to their end. Objects may be kept,
-    shared between threads, nested and pickled; annotate("load") gives the same one each time.
+    shared between threads, nested and pickled; annotate("load") returns the same one each time.
     """
 
     def __init__(self, message=None, color=None, domain=None, category=None, payload=None):
@@ -36,12 +36,13 @@ class annotate(annotation_holder):
 
     @property
     def attributes(self):
-        """A copy of what the range says; None in a domain without effect."""
+        """A copy of the range's attributes; None in a domain without effect."""
         message, color, _, category, payload = self.init_args
         return self.domain.get_event_attributes(message, color, category, payload)
 
     def annotation_now(self):
-        """The annotation to enter, if it is another one each time; None for nothing."""
+        """Returns the annotation of this entry, for payloads that may change, while it is
+        recorded."""
         if self.domain is dummy_domain or not pyannot.enabled():
             return None
         return self.attributes.annotation()
@@ -73,7 +74,7 @@ def _wrapper(annotation, function):
 
 
 def mark(message=None, color=BLUE, domain=None, category=None, payload=None):
-    """One instant."""
+    """Records an instant."""
     place = get_domain(domain)
     if place is not dummy_domain:
         said = None if color is BLUE else color
@@ -95,7 +96,7 @@ def pop_range(domain=None):
 
 
 def start_range(message=None, color=None, domain=None, category=None, payload=None):
-    """Opens a range that may overlap others. Returns what end_range() needs."""
+    """Opens a range that may overlap others. Returns the argument of end_range()."""
     place = get_domain(domain)
     if place is dummy_domain:
         return None
@@ -111,6 +112,5 @@ def end_range(range_id):
 
 
 def enabled():
-    """False if the environment says NVTX_DISABLE; whether anybody records tells
-    pyannot.enabled()."""
+    """False if NVTX_DISABLE is set. See pyannot.enabled() for whether a recording runs."""
     return ENABLED

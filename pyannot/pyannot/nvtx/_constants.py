@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The enumerations of the nvtx package. Their values are those of the NVTX C headers, so that
-programs may store and compare them; annot itself uses none."""
+programs may store and compare them; annot itself does not use them."""
 
 import enum
 
 
 class NvtxWarning(UserWarning):
-    """Something was given that is not recorded."""
+    """An argument is not recorded."""
 
 
 class PredefinedScope(enum.Enum):
@@ -33,7 +33,7 @@ _TIMESTAMP = 2 << 10
 
 
 class EntryKind(enum.Enum):
-    """What a field of a structured dtype is within an event."""
+    """The role of a field of a structured dtype within an event."""
 
     RANGE_BEGIN = 1 << 12 | _TIMESTAMP
     RANGE_END = 2 << 12 | _TIMESTAMP
@@ -43,7 +43,7 @@ class EntryKind(enum.Enum):
 
 
 class PayloadEntryType(enum.Enum):
-    """What the number in a field of a structured dtype stands for."""
+    """The meaning of the number in a field of a structured dtype."""
 
     RANGE_ID = 67
     CATEGORY = 68
@@ -53,7 +53,7 @@ class PayloadEntryType(enum.Enum):
 
 
 class EventKind(enum.Enum):
-    """What the rows of a structured dtype are."""
+    """The kind of event in the rows of a structured dtype."""
 
     MARK = 4 << 3
     RANGE_PUSHPOP = 2 << 3
@@ -82,7 +82,7 @@ class CounterNoValueReason(enum.Enum):
 
 
 class CounterValueType(enum.Enum):
-    """What the values of a counter are relative to: nothing, the last value, the first one."""
+    """The base of a counter's values: absolute, relative to the last value, or to the first one."""
 
     ABSOLUTE = 1 << 4
     DELTA = 2 << 4
@@ -90,7 +90,7 @@ class CounterValueType(enum.Enum):
 
 
 class CounterInterpolation(enum.Enum):
-    """What a counter is between two samples."""
+    """The value of a counter between two samples."""
 
     POINT = 1 << 8
     SINCE_LAST = 2 << 8
@@ -99,7 +99,7 @@ class CounterInterpolation(enum.Enum):
 
 
 class TimestampType(enum.Enum):
-    """The clock that the times of a batch come from."""
+    """The clock of the times of a batch."""
 
     NONE = 0
     TOOL_PROVIDED = 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Counters as the nvtx package has them, and the dtypes that describe them.
+"""Counters of the nvtx package, and the dtypes that describe them.
 
 A counter of a structured dtype has a series for each field. Samples of a batch are recorded in
-their order when they are submitted: recordings have no events of the past. Semantics (units,
-limits) are checked and kept, and not recorded.
+their order at the time of submission: recordings have no events of the past. Semantics (units,
+limits) are checked and kept, but not recorded.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ INT64_MAX, UINT64_MAX = (1 << 63) - 1, (1 << 64) - 1
 
 @dataclasses.dataclass(frozen=True)
 class CounterSemantics:
-    """What the values of a counter mean. Limits must both be int or both be float."""
+    """The meaning of a counter's values. Limits must both be int or both be float."""
 
     unit: Optional[Union[str, bytes]] = None
     value_type: CounterValueType = CounterValueType.ABSOLUTE
@@ -73,7 +73,7 @@ class CounterSemantics:
 
 @dataclasses.dataclass(frozen=True)
 class _Metadata:
-    """What numpy_dtype() writes into a dtype."""
+    """Metadata that numpy_dtype() adds to a dtype."""
 
     counter_semantics: Optional[CounterSemantics] = None
     entry_kind: Optional[EntryKind] = None
@@ -103,7 +103,7 @@ def _check_storage(dtype, role):
 
 
 def numpy_dtype(*args, counter_semantics=None, entry_kind=None, entry_type=None, **kwargs):
-    """numpy.dtype(*args, **kwargs) that also says what the field means."""
+    """numpy.dtype(*args, **kwargs), with metadata about the meaning of the field."""
     if not numpy_is_installed():
         raise RuntimeError("numpy_dtype() needs numpy to be installed")
     import numpy
@@ -126,7 +126,8 @@ def numpy_dtype(*args, counter_semantics=None, entry_kind=None, entry_type=None,
 
 
 def normalize_dtype(dtype):
-    """The dtype of a counter: int, float, or without NumPy's aliases; TypeError if it has none."""
+    """Returns the dtype of a counter: int, float, or one without NumPy's aliases. Raises TypeError
+    for others."""
     if dtype in (int, float):
         return dtype
     if not numpy_is_installed():
@@ -167,7 +168,7 @@ class Counter:
         raise NotImplementedError("Domain.get_counter() makes counters that have samples")
 
     def sample_no_value(self, reason):
-        """Sets the counter to 0 or to its last value, or does nothing if that is not known."""
+        """Sets the counter to 0 or to its last value; an unknown value has no effect."""
         reason = CounterNoValueReason(reason.value)
         if reason is CounterNoValueReason.ZERO:
             self._record(0)
@@ -188,7 +189,7 @@ def _text(value):
 
 
 def _number(value):
-    """Text is none, though int() and float() would take it."""
+    """Rejects text, which int() and float() would accept."""
     if hasattr(value, "__index__") or hasattr(value, "__float__"):
         return value
     raise TypeError(f"value must be a number, not {type(value).__name__}")
@@ -209,7 +210,7 @@ class Float64Counter(Counter):
 
 
 class ExtCounter(Counter):
-    """A counter of a NumPy dtype; of a structured one, a series for each field."""
+    """A counter of a NumPy dtype; a structured one has a series for each field."""
 
     def __init__(self, domain, name, dtype, *details):
         super().__init__(domain, name, dtype, *details)
@@ -252,7 +253,7 @@ def _is_time(dtype):
 
 
 def counter_of_domain(domain, name, dtype, *details):
-    """The counter of the kind that the normalized dtype needs."""
+    """Makes the counter for a normalized dtype."""
     kind = {int: Int64Counter, float: Float64Counter}.get(dtype, ExtCounter)
     return kind(domain, name, dtype, *details)
 
@@ -269,13 +270,13 @@ class DummyCounter:
     time_domain = None
 
     def sample(self, value):
-        """Nothing."""
+        """No effect."""
 
     def batch_submit(self, values, timestamps):
-        """Nothing."""
+        """No effect."""
 
     def sample_no_value(self, reason):
-        """Nothing."""
+        """No effect."""
 
 
 dummy_counter = DummyCounter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the functions are with NVTX_DISABLE in the environment: nothing. Domains stay."""
+"""Functions without effect, for NVTX_DISABLE in the environment. Domains are unaffected."""
 
 import contextlib
 
@@ -15,23 +15,23 @@ class annotate(contextlib.nullcontext):
 
 
 def mark(message=None, color=None, domain=None, category=None, payload=None):
-    """Nothing."""
+    """No effect."""
 
 
 def push_range(message=None, color=None, domain=None, category=None, payload=None):
-    """Nothing."""
+    """No effect."""
 
 
 def pop_range(domain=None):
-    """Nothing."""
+    """No effect."""
 
 
 def start_range(message=None, color=None, domain=None, category=None, payload=None):
-    """None, which end_range ignores."""
+    """No effect: end_range ignores the result."""
 
 
 def end_range(range_id):
-    """Nothing."""
+    """No effect."""
 
 
 class Profile:
@@ -41,7 +41,7 @@ class Profile:
         pass
 
     def enable(self):
-        """Nothing."""
+        """No effect."""
 
     def disable(self):
-        """Nothing."""
+        """No effect."""

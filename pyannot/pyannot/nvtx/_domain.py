@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Domains, the attributes of their events, and where the events go.
+"""Domains, the attributes of their events, and the emission of events.
 
-A domain is alive whether anybody records or not, so that `annot attach` and pyannot.record() find
-the ranges of code that was set up long before; while nobody records, an event costs a look-up. With
-ANNOT_NVTX=early it is as in the nvtx package: what is made while nobody records is never recorded.
+A domain works with or without a recording, so that `annot attach` and pyannot.record() find the
+ranges of code that was set up long before; without a recording, an event costs a look-up. With
+ANNOT_NVTX=early it behaves as in the nvtx package: objects that are made without a recording are
+never recorded.
 
 Threads: any may use any object. Ranges of one thread nest, whatever their domains: pop_range()
 closes the one opened last.
@@ -21,19 +22,19 @@ from pyannot.nvtx._constants import TimestampType
 from pyannot.nvtx._payload import payload_of_event
 from pyannot.nvtx.colors import color_of_event
 
-DONT_SET = object()  # None is a value that an attribute may be set to
+DONT_SET = object()  # None is a valid value of an attribute
 EARLY = os.environ.get("ANNOT_NVTX") == "early"
-NVTX = 11, 0  # who tells what is in these domains, and as what: annot/observers.h
+NVTX = 11, 0  # observer and role of events in these domains: annot/observers.h
 KEPT = 4096  # annotations of each domain, and strings of all
 
 
 def leave():
-    """Closes the range that was entered last, of the running task or of the thread."""
+    """Closes the range that was entered last, of the running task or the thread."""
     pyannot.annotate.__exit__(None, None, None)
 
 
 def text_of(value, what="message"):
-    """A str; bytes are taken for one."""
+    """Returns a str; bytes are decoded."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -42,23 +43,23 @@ def text_of(value, what="message"):
 
 
 def nothing_records_here():
-    """Whether what is made now must stay without effect."""
+    """True if objects made now must have no effect."""
     return EARLY and not pyannot.enabled()
 
 
 class DomainHandle:
-    """What start_range() gives beside the range's number."""
+    """The second item that start_range() returns, beside the range's number."""
 
     def __init__(self, name=None):
         self.name = "" if name is None else text_of(name, "name")
 
     def enabled(self):
-        """Whether events of the domain may be recorded."""
+        """True if events of the domain may be recorded."""
         return not nothing_records_here()
 
 
 class RegisteredString:
-    """A message of a domain; Domain.get_registered_string makes them."""
+    """A message of a domain, made by Domain.get_registered_string."""
 
     def __init__(self, domain, string=None):
         self.string = string
@@ -67,8 +68,8 @@ class RegisteredString:
 
 
 class EventAttributes:
-    """What an event says; Domain.get_event_attributes makes them. `message` is a RegisteredString,
-    `category` a number; a payload that may change is taken as it is when it is set."""
+    """The attributes of an event, made by Domain.get_event_attributes. `message` is a
+    RegisteredString, `category` a number; a mutable payload is copied when it is set."""
 
     __slots__ = ("domain", "_message", "_color", "_category", "_payload", "_rgb", "_items",
                  "_annotation", "__weakref__")
@@ -125,7 +126,8 @@ class EventAttributes:
         self._annotation = None
 
     def annotation(self):
-        """The event as pyannot has it; the same object until an attribute is changed."""
+        """Returns the event as an annotation of pyannot; the same object until an attribute
+        changes."""
         annotation = self._annotation
         if annotation is None:
             name = "" if self._message is None else self._message.handle
@@ -137,7 +139,7 @@ class EventAttributes:
 
 
 def check_attributes(attributes):
-    """Only objects of get_event_attributes may be given, or None."""
+    """Raises TypeError for objects that get_event_attributes did not make."""
     if attributes is not None and not isinstance(attributes, EventAttributes):
         raise TypeError("attributes must be EventAttributes, which Domain.get_event_attributes() "
                         f"makes, not {type(attributes).__name__}")
@@ -147,51 +149,51 @@ class DummyDomain:
     """A domain without effect."""
 
     def get_registered_string(self, string):
-        """None."""
+        """No effect."""
 
     def get_category_id(self, name):
-        """None."""
+        """No effect."""
 
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
-        """None."""
+        """No effect."""
 
     def set_event_attributes(self, attributes, *, message=None, color=None, category=None,
                              payload=None):
-        """Nothing."""
+        """No effect."""
         check_attributes(attributes)
 
     def mark(self, attributes=None, *, message=None, color=None, category=None, payload=None):
-        """Nothing."""
+        """No effect."""
         check_attributes(attributes)
 
     def push_range(self, attributes=None, *, message=None, color=None, category=None,
                    payload=None):
-        """Nothing."""
+        """No effect."""
         check_attributes(attributes)
 
     def pop_range(self):
-        """Nothing."""
+        """No effect."""
 
     def start_range(self, attributes=None, *, message=None, color=None, category=None,
                     payload=None):
-        """0, which end_range ignores."""
+        """Returns 0, which end_range ignores."""
         check_attributes(attributes)
         return 0
 
     def end_range(self, range_id):
-        """Nothing."""
+        """No effect."""
         operator.index(range_id)
 
     def get_counter(self, name, dtype, *, description=None, scope=None, semantics=None,
                     time_domain=TimestampType.TOOL_PROVIDED):
-        """A counter without effect; the dtype is checked all the same."""
+        """Returns a counter without effect, after checking the dtype."""
         from pyannot.nvtx import _counters
 
         _counters.normalize_dtype(dtype)
         return _counters.dummy_counter
 
     def get_timestamp(self):
-        """0."""
+        """Returns 0."""
         return 0
 
 
@@ -199,7 +201,7 @@ dummy_domain = DummyDomain()
 
 
 class Domain:
-    """The events of one library or layer. get_domain(name) gives the same object each time."""
+    """The events of one library or layer. get_domain(name) returns the same object each time."""
 
     def __new__(cls, name=None):
         handle = DomainHandle(name)
@@ -220,11 +222,11 @@ class Domain:
 
     @functools.lru_cache(KEPT)
     def get_registered_string(self, string):
-        """The message as an object that get_event_attributes would make of it."""
+        """Returns the message as the object that get_event_attributes would make of it."""
         return RegisteredString(self.handle, string)
 
     def get_category_id(self, name):
-        """The number of a category of this domain; a name that is new gets the next one."""
+        """Returns the number of a category of this domain; a new name gets the next number."""
         number = self.categories.get(name)
         if number is None:
             text = text_of(name, "category")
@@ -234,21 +236,21 @@ class Domain:
         return number
 
     def category_name(self, number):
-        """What a category is called: its name, the number of one without, or None for 0."""
+        """Returns the name of a category, its number if it has no name, or None for 0."""
         return self._names_of_categories.get(number, str(number)) if number else None
 
     def _category_number(self, category):
         return self.get_category_id(category) if isinstance(category, str) else category
 
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
-        """An object that mark, push_range and start_range take, as often as one likes."""
+        """Returns an object for mark, push_range and start_range, which may be used repeatedly."""
         if message is not None:
             message = self.get_registered_string(message)
         return EventAttributes(self, message, color, self._category_number(category), payload)
 
     def set_event_attributes(self, attributes, *, message=DONT_SET, color=DONT_SET,
                              category=DONT_SET, payload=DONT_SET):
-        """Changes what is given; None removes."""
+        """Changes the given attributes; None removes one."""
         check_attributes(attributes)
         if message is not DONT_SET:
             text = isinstance(message, (str, bytes))
@@ -264,8 +266,8 @@ class Domain:
         return self.get_event_attributes(message, color, category).annotation()
 
     def annotation_of_call(self, message=None, color=None, category=None, payload=None):
-        """What one event says. Those without a payload are kept, and of others the payload is
-        looked at only if somebody records."""
+        """Returns the annotation of one event. Annotations without a payload are kept; others read
+        their payload only during a recording."""
         if payload is None or not pyannot.enabled():
             return self.kept(message, color, category)
         return self.get_event_attributes(message, color, category, payload).annotation()
@@ -279,7 +281,7 @@ class Domain:
         return attributes.annotation()
 
     def mark(self, attributes=None, **kwargs):
-        """One instant. Keywords (message, color, category, payload) change the attributes."""
+        """Records an instant. Keywords (message, color, category, payload) change attributes."""
         pyannot.mark(self._annotation(attributes, kwargs))
 
     def push_range(self, attributes=None, **kwargs):
@@ -291,7 +293,7 @@ class Domain:
         leave()
 
     def start_range(self, attributes=None, **kwargs):
-        """Opens a range that end_range() closes with the number returned, on any thread."""
+        """Opens a range that end_range() closes by the returned number, on any thread."""
         return pyannot.start(self._annotation(attributes, kwargs))
 
     def end_range(self, range_id):
@@ -300,7 +302,7 @@ class Domain:
 
     def get_counter(self, name, dtype, *, description=None, scope=None, semantics=None,
                     time_domain=TimestampType.TOOL_PROVIDED):
-        """A counter of int, float, or what a NumPy dtype describes; the same object each time."""
+        """Returns a counter of int, float, or a NumPy dtype; the same object each time."""
         from pyannot.nvtx import _counters
 
         dtype = _counters.normalize_dtype(dtype)
@@ -311,7 +313,7 @@ class Domain:
         return counter
 
     def get_timestamp(self):
-        """Nanoseconds of CLOCK_MONOTONIC, which recordings count in as well."""
+        """Returns nanoseconds of CLOCK_MONOTONIC, the clock of recordings."""
         return time.monotonic_ns()
 
 
@@ -320,7 +322,7 @@ def _kept_domain(name):
     return Domain(name)
 
 
-@functools.lru_cache(maxsize=None)  # for speed: calls that say the same in two ways are two here
+@functools.lru_cache(maxsize=None)  # for speed: equal calls that differ in form are two here
 def get_domain(name=None):
-    """The domain of a name; without one, the one that events without a domain are in."""
+    """Returns the domain of a name, or the default domain."""
     return _kept_domain(name)

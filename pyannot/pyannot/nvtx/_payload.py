@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""From the payloads that the nvtx package takes to those of pyannot.
+"""Converts payloads of the nvtx package to those of pyannot.
 
 A number stays one. A structured scalar of NumPy becomes key-values, one for each field. Sequences
 and arrays become their size and a text of their first elements: it is cut, so that a large array
-costs no more than a small one. As in the nvtx package, all but numbers need NumPy to be installed;
-it is imported only if the program has done so.
+costs no more than a small one. As in the nvtx package, payloads other than numbers need NumPy to be
+installed; it is imported only if the program has done so.
 """
 
 import functools
@@ -15,7 +15,7 @@ import warnings
 from pyannot.nvtx._constants import NvtxWarning
 
 TEXT_LENGTH = 512  # characters, of an array or of bytes
-ELEMENTS_SHOWN = (32, 8, 2)  # of an array, of those in it, of those in these
+ELEMENTS_SHOWN = (32, 8, 2)  # at each depth: of an array, of its elements, of their elements
 FIELD_DEPTH = 4  # of structs in structs
 SEQUENCES = (list, tuple, range)
 IMMUTABLE = frozenset((int, float, tuple, range, bytes))
@@ -23,19 +23,19 @@ IMMUTABLE = frozenset((int, float, tuple, range, bytes))
 
 @functools.lru_cache(maxsize=None)
 def numpy_is_installed():
-    """Whether NumPy could be imported; does not import it."""
+    """True if NumPy can be imported; does not import it."""
     import importlib.util
 
     return "numpy" in sys.modules or importlib.util.find_spec("numpy") is not None
 
 
 def is_mutable(payload):
-    """Whether the payload may be another one at each event."""
+    """True if the payload may change between events."""
     return payload is not None and type(payload) not in IMMUTABLE
 
 
 def payload_of_event(payload):
-    """None, a number, a str or a dict of them; warns of what is none of nvtx's payloads."""
+    """Returns a number, a str, a dict of them, or None; warns of other payloads than nvtx's."""
     if payload is None or type(payload) in (int, float):
         return payload
     if numpy_is_installed():
@@ -72,7 +72,7 @@ def _of_array(array):
 
 
 def _fields(record, prefix, depth):
-    """Names and values of the fields; those of a field that has some itself, with a point."""
+    """Yields names and values of the fields; nested fields are joined with a point."""
     for name in record.dtype.names:
         value = record[name]
         if depth and _has_fields(value):
@@ -82,7 +82,7 @@ def _fields(record, prefix, depth):
 
 
 def _plain(value):
-    """One value that pyannot takes."""
+    """Returns a value that pyannot takes."""
     value = _without_numpy(value)
     return value if isinstance(value, (bool, int, float)) else _text_of(value)
 
@@ -98,10 +98,10 @@ def _text_of_bytes(value):
 
 
 def _text_of(value, depth=0):
-    """A text that is made of a limited number of elements and letters, whatever the value is."""
+    """Returns a text of a limited number of elements and letters, for any value."""
     value = _without_numpy(value)
     if isinstance(value, int) and value.bit_length() > 1024:
-        return "..."  # repr() takes long, or raises
+        return "..."  # repr() would take long, or raise
     if isinstance(value, (int, float, complex)):
         return repr(value)
     if isinstance(value, bytes):

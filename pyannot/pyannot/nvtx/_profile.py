@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Every call of a Python function as a range, by sys.setprofile.
+"""Records every call of a Python function as a range, by sys.setprofile.
 
-For short programs and for comparing with the nvtx package: each call costs a call of this module
-more, about a microsecond. Sampling (`annot record` does it anyway) shows the same functions for a
-thousandth of that.
+For short programs and for comparing with the nvtx package: each call costs an additional call of
+this module, about a microsecond. Sampling (on by default in `annot record`) shows the same
+functions for a thousandth of that.
 
-Ranges are opened and closed as the frames of a thread are; what was entered before enable() has
-none, what is left after disable() ended with it. Threads that were started before enable() are not
-seen, as with every sys.setprofile.
+Ranges are opened and closed with the frames of a thread: calls that were entered before enable()
+have no range, ranges of calls that last longer end at disable(). Threads that were started before
+enable() are not seen, as with every sys.setprofile.
 """
 
 import os
@@ -18,12 +18,12 @@ from pyannot._native import observed_domain
 from pyannot.nvtx._domain import DomainHandle, leave
 
 DOMAIN = "nvtx.py"  # as in the nvtx package
-CALLS = observed_domain(DOMAIN, 3, 0)  # who tells them, and as what: annot/observers.h
+CALLS = observed_domain(DOMAIN, 3, 0)  # observer and role: annot/observers.h
 KEPT_NAMES = 65536  # of functions
 
 
 class _Open(threading.local):
-    """How many of this thread's open ranges are calls."""
+    """The number of this thread's open ranges that are calls."""
 
     count = 0
 
@@ -46,14 +46,14 @@ class Profile:
         self._of_names = {}  # of C functions: name -> __enter__
 
     def enable(self) -> None:
-        """Begin. Replaces a function that sys.setprofile was given."""
+        """Starts. Replaces a function that sys.setprofile was given."""
         if self.domain_enabled:
             self._on = True
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
 
     def disable(self) -> None:
-        """End. Other threads end with their next call."""
+        """Stops. Other threads stop at their next call."""
         if self.domain_enabled:
             sys.setprofile(None)
             threading.setprofile(None)
@@ -75,7 +75,7 @@ class Profile:
         kept = self._of_codes.get(id(code))
         if kept is None:
             if code is _DISABLE:
-                return  # its frame is left when nobody looks any more
+                return  # its frame is left after the profile has ended
             kept = self._keep_code(code)
         kept[0]()
         self._open.count += 1
@@ -109,7 +109,7 @@ def _enter_of(name):
 
 
 def _make_room(kept):
-    """Programs that make code have no end of it."""
+    """Bounds the cache, for programs that generate code."""
     if len(kept) >= KEPT_NAMES:
         kept.clear()
     return kept

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Colours by the names that the nvtx package knows; where matplotlib is installed, by its names."""
+"""Colours by the names of the nvtx package, and by those of matplotlib where it is installed."""
 
 import functools
 
@@ -20,7 +20,7 @@ _NVTX_COLORS = {
 
 @functools.lru_cache
 def color_to_hex(color=None):
-    """The number 0xRRGGBB or 0xAARRGGBB of a colour."""
+    """Returns the number 0xRRGGBB or 0xAARRGGBB of a colour."""
     if isinstance(color, int):
         return color
     if color in _NVTX_COLORS:
@@ -35,7 +35,7 @@ def color_to_hex(color=None):
 
 
 def color_of_event(color):
-    """What pyannot is given: None leaves the colour to the viewer."""
+    """Returns the colour for pyannot; None leaves it to the viewer."""
     if color is None:
         return None
     number = color_to_hex(color)

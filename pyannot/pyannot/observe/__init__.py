@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What pyannot sees of a program without a line of it being touched.
+"""Observes a program without changes to its code.
 
-It comes in parts, each a module here with install() and remove(). Both may be called at any time
-and twice; neither raises into the program; after remove() nothing is left. A part is imported when
-the first of the modules that it watches is, so that a program without pools pays nothing for them.
+It consists of parts, each a module here with install() and remove(). Both may be called at any time
+and twice; they never raise into the program, and remove() leaves no trace. A part is imported with
+the first of the modules that it watches, so that programs without pools do not pay for them.
 
     start("default,-gc,asyncio-slow=100ms")
     status()    # {"pools": "waits for multiprocessing", "asyncio": "on", "gc": "off", ...}
     stop()
 
-Each interpreter below `annot record` runs this at its start, so that what has to happen then is all
-in this file: a module of its own would cost more than most of what is here.
+Each interpreter below `annot record` runs this at its start. Code for the start is in this file,
+because another module would cost more than most of it.
 
-Threads: any, one at a time; functions that wait for an import are called by who imports.
+Threads: any, one at a time; functions that wait for an import are called by the thread that
+imports.
 """
 import builtins
 import os
@@ -20,13 +21,13 @@ import stat
 import sys
 from posix import close, fstat, getpid, pread, read, write
 
-import _frozen_importlib as bootstrap  # importlib._bootstrap; importlib takes its time
+import _frozen_importlib as bootstrap  # importlib._bootstrap; importlib is slow to import
 import _frozen_importlib_external as bootstrap_external
 import pyannot
 from pyannot import _native
 
-# Who tells pyannot's own ranges and marks, and as what: numbers of annot/observers.h. So reports
-# know them without looking at texts.
+# Observers and roles of pyannot's own ranges and marks: numbers of annot/observers.h, by which
+# reports recognize them without looking at texts.
 SELFTEST = (1, 0)
 POOL_START_UP = (6, 6)
 POOL_START = (6, 7)
@@ -35,7 +36,7 @@ COMMAND_START = (8, 1)
 COMMAND_RUN = (8, 2)
 COMMAND_END = (8, 3)
 
-# What it is called: (the module here, the modules whose import brings it in; none: at once).
+# Name of a part: (the module here, the modules with which it is imported; empty: at once).
 PARTS = {
     "names": ("names", ()),
     "pools": ("pools", ("multiprocessing", "concurrent.futures", "joblib", "loky", "anyio")),
@@ -47,27 +48,28 @@ PARTS = {
 }
 DEFAULT = ("names", "pools", "asyncio", "greenlets", "gc", "imports", "subprocess")
 
-# On request only: what it is called, and the part that it belongs to and brings along.
+# On request only: the name of an option, and the part that it belongs to and starts.
 OPTIONS = {"asyncio-steps": "asyncio", "asyncio-slow": "asyncio"}
 
-options: dict[str, str] = {}  # of OPTIONS, those that were asked for, with what follows "="
+options: dict[str, str] = {}  # requested ones of OPTIONS, with the text after "="
 
-_states: dict[str, str] = {}  # of the parts that were asked for
-_waiting: dict[str, object] = {}  # of those that wait for a module: what will start them
+_states: dict[str, str] = {}  # of the requested parts
+_waiting: dict[str, object] = {}  # of waiting parts: the functions that will start them
 
 
 # ---- Modules of this package ----
 #
-# They are imported inside of the program's own imports. What the program does with sys.modules,
-# sys.meta_path, builtins or audit hooks must not meet them: so they come from here, by no finder,
-# and have builtins of their own, in which an import takes what is there.
+# They are imported inside the program's own imports, and must not meet the program's changes to
+# sys.modules, sys.meta_path, builtins or audit hooks: they are loaded from here, without a finder,
+# and have their own builtins, in which an import returns the modules that are loaded.
 
 _own = {"pyannot": pyannot, "pyannot._native": _native, __name__: sys.modules[__name__]}
 _import_any = builtins.__import__
 
 
 def load(name):
-    """The module of this package that is called so. Raises what its loader or its code raises."""
+    """Returns the module of this package with that name. Raises its loader's and its code's
+    errors."""
     full_name = f"{__name__}.{name}"
     if full_name not in _own:
         _own[full_name] = sys.modules.get(full_name) or _load(full_name, f"{name}.py")
@@ -97,7 +99,7 @@ def _read(path):
 
 
 def _write(path, data, _mode=0o644):
-    """Bytecode, beside that of this file. What cannot be kept is compiled again."""
+    """Writes bytecode, beside that of this file. On failure, modules are compiled again."""
     try:
         fd = _native.open_file(f"{path}.{getpid()}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -105,7 +107,7 @@ def _write(path, data, _mode=0o644):
         finally:
             close(fd)
         os.replace(f"{path}.{getpid()}", path)
-    except Exception:  # no folder, no room, an audit hook
+    except Exception:  # no folder, no space, an audit hook
         pass
 
 
@@ -125,17 +127,17 @@ def _import(name, namespace=None, names=None, attributes=(), level=0):
 
 
 _builtins = {**vars(builtins), "__import__": _import}
-__builtins__ = _builtins  # of the functions below
+__builtins__ = _builtins  # for the functions below
 
 
 # ---- Parts ----
 
 
 def parse(text):
-    """The parts and options that a list asks for: ({name}, {option: value}).
+    """Returns the parts and options of a list: ({name}, {option: value}).
 
-    A list that begins with "default" or "-NAME" changes the default; any other names all that is
-    wanted. "none" is nothing. Raises ValueError for what is not known.
+    A list that begins with "default" or "-NAME" changes the default; any other names all wanted
+    parts. "none" is the empty list. Raises ValueError for unknown names.
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     parts = set(DEFAULT) if not words or words[0][0] == "-" else set()
@@ -160,7 +162,7 @@ def parse(text):
 
 
 def start(parts=""):
-    """Observes what the list names ("": the default), and no longer what it does not."""
+    """Observes the parts in the list ("": the default), and stops all others."""
     wanted, asked = parse(parts if isinstance(parts, str) else ",".join(parts))
     stop()
     options.update(asked)
@@ -174,15 +176,15 @@ def start(parts=""):
 
 
 def start_late():
-    """Observes tasks of asyncio, for a recording that met some; not where the program has chosen
-    what is observed. Whether it does."""
+    """Observes tasks of asyncio, for a recording that met some, unless the program has chosen the
+    parts itself. Returns true if tasks are observed."""
     if not _states:
         start("asyncio")
     return _states.get("asyncio") == "on"
 
 
 def stop():
-    """Takes all of it away."""
+    """Removes all parts."""
     for name in reversed(list(PARTS)):
         starter = _waiting.pop(name, None)
         for module in PARTS[name][1] if starter else ():
@@ -193,9 +195,9 @@ def stop():
 
 
 def status():
-    """What became of each part: "on", "off", "waits for ...", or why it is not on.
+    """Returns the state of each part: "on", "off", "waits for ...", or why it is not on.
 
-    A part may say more of itself (its status(): what of the standard library it left alone).
+    A part may add details (its status(): functions of the standard library that it left alone).
     """
     told = dict.fromkeys(PARTS, "off")
     told.update(_states)
@@ -224,7 +226,7 @@ def _install(name):
 
 
 def _try(name, what):
-    """Calls a function of a part. "on", or why that could not be done."""
+    """Calls a function of a part. Returns "on", or the error."""
     module = PARTS[name][0]
     try:
         if module in _AT_HAND:
@@ -236,31 +238,31 @@ def _try(name, what):
     return "on"
 
 
-# ---- What waits for an import: functions that are called as soon as a module is there ----
+# ---- Functions that are called as soon as a module is imported ----
 #
-# The interpreter calls importlib._bootstrap._find_and_load for each module that it has not, by
-# looking it up there; -X importtime measures that very call. What stands in its place calls it, in
-# C (observed.c): no frame is added to any traceback, and finders, loaders and sys.modules are as
-# ever. Any name that is not watched costs one look into a dict.
+# The interpreter calls importlib._bootstrap._find_and_load for each module that is not loaded, by
+# looking it up there; -X importtime measures that very call. Our replacement calls it in C
+# (observed.c): no frame is added to any traceback, and finders, loaders and sys.modules are
+# unchanged. A name that is not watched costs one look into a dict.
 
-failures: list[str] = []  # "MODULE: FUNCTION: what it raised"
+failures: list[str] = []  # "MODULE: FUNCTION: the exception"
 
 _watched: dict[str, list] = {}
 
 
-_placed = []  # what stands in the place of _find_and_load, and what stood there
-_import_ranges = False  # wanted
+_placed = []  # the replacement of _find_and_load, and the original
+_import_ranges = False  # are wanted
 
 
 def _followed(name, module):
-    """The module was imported."""
+    """Called after the module was imported."""
     for function in _watched.pop(name, ()):
         _call(name, function, module)
     _place()
 
 
 def _place():
-    """Puts it there while it is needed, and takes it away."""
+    """Installs the replacement while it is needed, and removes it."""
     if bool(_watched or _import_ranges) == bool(_placed):
         return
     if _placed:
@@ -276,7 +278,7 @@ def _place():
 
 
 def when_imported(name, function):
-    """Calls function(module) now if the module is there, else right after its import, once."""
+    """Calls function(module) once: now if the module is loaded, else right after its import."""
     module = sys.modules.get(name)
     if module is not None:
         _call(name, function, module)
@@ -286,7 +288,7 @@ def when_imported(name, function):
 
 
 def forget(name, function):
-    """The function is not called any more; nothing happens if it would not have been."""
+    """Cancels a call by when_imported(), if it is still to come."""
     functions = _watched.get(name, [])
     if function in functions:
         functions.remove(function)
@@ -303,12 +305,12 @@ def _call(name, function, module):
         failures.append(f"{name}: {where}: {type(error).__name__}: {error}")
 
 
-# ---- The parts that are at hand ----
+# ---- The parts in this file ----
 
 
 def _watch_collections():
-    """Collections of garbage, as ranges of the thread that they interrupt: one name a generation,
-    and with its end how many objects were collected."""
+    """Records collections of garbage as ranges of the thread that they interrupt: one name a
+    generation; the end has the number of objects collected."""
     import gc
     if _native.collected not in gc.callbacks:
         gc.callbacks.append(_native.collected)
@@ -321,8 +323,8 @@ def _leave_collections():
 
 
 def _watch_imports():
-    """Imports, as nested ranges: "import json" with "import json.decoder" inside of it, so that
-    what a report calls self time is that of the module alone."""
+    """Records imports as nested ranges: "import json" with "import json.decoder" inside, so that
+    the self time in a report is that of the module alone."""
     global _import_ranges
     _import_ranges = True
     _place()
@@ -343,12 +345,12 @@ _NAMED = {
     "multiprocessing.process": "wrap_process_name",
 }
 _followers = {}  # those of _NAMED, by module, while names are given
-_starters = []  # functions of C that start programs, and are observed
-_watches_starts = False  # by os.register_at_fork, which cannot be undone
+_starters = []  # observed C functions that start programs
+_watches_starts = False  # os.register_at_fork was called, which cannot be undone
 
 
 def _watch_names():
-    """Arrows to processes that are started. Names: see names.py."""
+    """Draws arrows to started processes. Names: see names.py."""
     global _watches_starts
     if _followers:
         return
@@ -390,7 +392,7 @@ def _leave_names():
 
 
 def gives_names():
-    """Whether the part "names" is on."""
+    """True if the part "names" is on."""
     return bool(_followers)
 
 
@@ -401,16 +403,16 @@ _AT_HAND = {
 }
 
 
-# ---- What a process tells its session beside events, and known events that must arrive ----
+# ---- Reports of a process to its session beside events, and known events that must arrive ----
 #
-# Lines at the end of the session's file: that pyannot is here, which parts run, why one does not.
-# Events go another way, through shared memory; so the collector compares: a process that said that
-# it recorded something, and of which nothing arrived, is named by `annot info`. Nothing raises; a
-# line that cannot be written is not told.
+# Lines at the end of the session's file report that pyannot is loaded, which parts run, and why
+# others do not. Events go another way, through shared memory, and the collector compares both:
+# `annot info` names a process that reported an event but delivered no events. These functions do
+# not raise; a line that cannot be written is dropped.
 
 LINE_BYTES = 1000
-FILE_BYTES = 1 << 20  # no longer than this: a million forks need no line each
-LINES_OFFSET = 8192  # behind what is the collector's
+FILE_BYTES = 1 << 20  # limit of the file: a million forks need no line each
+LINES_OFFSET = 8192  # after the collector's part
 
 _begun = False
 _telling = False
@@ -419,7 +421,8 @@ _thread_told = False
 
 
 def begin():
-    """Starts what annot asked for in an interpreter that it started, once. Never raises."""
+    """Starts, once, the parts that annot requested for an interpreter that it started. Never
+    raises."""
     global _begun
     wanted = os.environ.get("ANNOT_PYTHON", "none")
     if wanted == "none" or _begun:
@@ -431,10 +434,10 @@ def begin():
         except ValueError as error:
             tell("part", "ANNOT_PYTHON", error)
         if not arrive():
-            stop()  # without a reader, nothing is to be in the way
+            stop()  # without a reader, do not disturb the program
         elif os.environ.get("ANNOT_TRACE") or os.environ.get("LINE_PROFILE"):
             _trace(os.environ.get("ANNOT_TRACE", ""))
-    except Exception:  # the program is what matters
+    except Exception:  # the program comes first
         pass
 
 
@@ -447,9 +450,9 @@ def _trace(text):
 
 
 def arrive():
-    """A known event on this thread; those of the first other thread and of children follow.
+    """Emits a known event on this thread; the first other thread and children emit theirs later.
 
-    Returns whether this process delivers: not if somebody records and it could not join.
+    Returns true if this process delivers, false if a recording runs that it could not join.
     """
     global _telling, _watches_forks
     _telling = True
@@ -474,14 +477,14 @@ def arrive():
 
 
 def leave():
-    """Nothing more is told."""
+    """Stops reports to the session."""
     global _telling
     _telling = False
 
 
 def thread_began():
-    """By each thread that Python starts: a known event on the first one of a process, and known
-    calls on the first one that is traced."""
+    """Called by each thread that Python starts: emits a known event on the first one of a process,
+    and makes known calls on the first one that is traced."""
     global _thread_told
     _test_calls("a second thread")
     if _telling and not _thread_told:
@@ -491,7 +494,7 @@ def thread_began():
 
 
 def tell(kind, *fields):
-    """A line: the kind, this process, and the fields, parted by tabs."""
+    """Writes a line: the kind, this process, and the fields, separated by tabs."""
     words = (str(field).translate({9: 32, 10: 32}) for field in (kind, getpid(), *fields))
     line = "\t".join(words).encode("utf-8", "replace")[:LINE_BYTES] + b"\n"
     fd = _open_session(os.O_WRONLY | os.O_APPEND)
@@ -507,14 +510,14 @@ def tell(kind, *fields):
 
 
 def _open_session(flags):
-    """The session's file; -1 if there is none."""
+    """Opens the session's file; returns -1 without one."""
     session = os.environ.get("ANNOT_SESSION")
     for folder in _folders() if session else ():
         try:
             fd = _native.open_file(f"{folder}/session-{session}",
                                    flags | os.O_NOFOLLOW | os.O_NONBLOCK)
             found = fstat(fd)
-            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():  # no pipe to wait for
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():  # a pipe could block
                 return fd
             close(fd)
         except (OSError, ValueError):
@@ -523,8 +526,8 @@ def _open_session(flags):
 
 
 def _was_started_by_python():
-    """Whether somebody has drawn an arrow to this process: its parent does if pyannot is in it, as
-    it has said here. An exec draws none: then it was this very process that said so.
+    """True if the parent has drawn an arrow to this process: it does so if pyannot runs in it, as
+    its line here shows. An exec draws no arrow: then the line is from this very process.
     """
     fd = _open_session(os.O_RDONLY)
     if fd < 0:
@@ -536,7 +539,7 @@ def _was_started_by_python():
         return False
     finally:
         close(fd)
-    has_room = size < FILE_BYTES  # else the parent may have found none
+    has_room = size < FILE_BYTES  # else the parent may have had no room for its line
     return (_is_told(os.getppid(), lines) or not has_room) and not _is_told(getpid(), lines)
 
 
@@ -545,13 +548,13 @@ def _is_told(pid, lines):
 
 
 def _tell_part(name, state):
-    """A part began later, or could not."""
+    """Reports a part that began later, or failed."""
     if _telling:
         tell("part", name, state)
 
 
 def _folders():
-    """Where programs and annot meet, as docs/wire-format.md has it."""
+    """Returns the folders where programs and annot meet, by docs/wire-format.md."""
     chosen = os.environ.get("ANNOT_DIR")
     if chosen:
         return (chosen,)
@@ -570,7 +573,7 @@ def _build():
 
 
 def _known_event(name):
-    """Whether it was emitted: not while nobody records."""
+    """Emits a known event. Returns 1, or 0 without a recording."""
     if not _native.enabled():
         return 0
     _native.observed_domain("python", *SELFTEST).mark(name, category="selftest")

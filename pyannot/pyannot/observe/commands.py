@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Commands that subprocess runs: "start ls" on the thread that starts one, for as long as it takes;
-then "run ls", with the command line and the process id, until the exit status is fetched; there a
-mark "end of ls" has the status.
+"""Records commands that subprocess runs: "start ls" on the thread that starts one, while it does;
+then "run ls", with the command line and the process id, until the exit status is fetched. A mark
+"end of ls" then has the status.
 
-subprocess.Popen is the way of run(), call(), check_output() and os.popen(), and of asyncio, which
-fetches the status by itself. Three functions are wrapped; what stands in their place is C and adds
-no frame to a traceback. Not seen: os.system, os.exec*, os.posix_spawn, multiprocessing.
+subprocess.Popen serves run(), call(), check_output() and os.popen(), and asyncio, which fetches the
+status by itself. Three functions are wrapped, in C, without a further frame in tracebacks. Not
+seen: os.system, os.exec*, os.posix_spawn, multiprocessing.
 
 Threads: any.
 """
@@ -23,12 +23,12 @@ _RUN = observed_domain("python", *COMMAND_RUN)
 _END = observed_domain("python", *COMMAND_END)
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs
 
-_placed = []  # (class, name, what stands there, what stood there)
+_placed = []  # (class, name, replacement, original)
 _left_alone = []
 
 
 def install():
-    """Sees each command from now on."""
+    """Observes each command from now on."""
     if _placed:
         return
     _place(subprocess.Popen, "__init__", ("self", "args"), _starts, _started)
@@ -37,7 +37,7 @@ def install():
 
 
 def remove():
-    """Sees no more."""
+    """Stops observing."""
     forget("asyncio.base_subprocess", _place_asyncio)
     for owner, name, replacement, function in _placed:
         if owner.__dict__.get(name) is replacement:
@@ -47,7 +47,7 @@ def remove():
 
 
 def status():
-    """What is left out, if anything."""
+    """Returns the functions left alone, if any."""
     return f"left alone, for it is not the one that is known: {', '.join(_left_alone)}" \
         if _left_alone else ""
 
@@ -79,8 +79,7 @@ def _starts(self, args=(), *positional, shell=False, executable=None, **_keyword
 
 
 def _words(args, executable):
-    """What the command says, as far as looking does not take it away: an iterator's words are for
-    the command alone."""
+    """Returns the words of the command; an iterator, which reading would consume, is left alone."""
     if isinstance(args, (str, bytes, os.PathLike)):
         args = [args]
     elif not isinstance(args, (list, tuple)):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Greenlets, and so gevent's: each but the main one of its thread is a track, with a range for its
-whole life. Ranges inside of one go to its track by themselves (pyannot/src/tasks/greenlets.h).
+"""Greenlets, also gevent's: each but the main one of its thread is a track, with a range for its
+whole life. Ranges inside of one go to its track (pyannot/src/tasks/greenlets.h).
 
-A thread's switches are told from its first range or traced call on; those of the thread that
-imports greenlet, from then on. Replaced, for ever: greenlet.settrace and gettrace, so that the
-program has a trace function beside ours.
+A thread's switches are observed from its first range or traced call on; those of the thread that
+imports greenlet, from the import on. greenlet.settrace and gettrace are replaced permanently, so
+that the program can have a trace function beside ours.
 
 Threads: install and remove by one at a time.
 """
@@ -12,11 +12,11 @@ import greenlet
 
 from pyannot import _native
 
-_known = []  # what stands in place of settrace and gettrace
+_known = []  # replacements of settrace and gettrace
 
 
 def know():
-    """Who runs on a thread is known from here on; ranges stay the threads'."""
+    """Observes from now on which greenlet runs on a thread; ranges stay on the threads."""
     if not _known:
         _known[:] = _native.greenlets_known(greenlet.getcurrent, greenlet.settrace,
                                             greenlet.gettrace)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Names that people know, and arrows from whoever started a process to its first event.
+"""Names processes and threads as the program does, and draws arrows from the thread that started a
+process to its first event.
 
-Processes of multiprocessing are called what it calls them (ForkPoolWorker-3), when they begin,
-before any code of the program, and when they rename themselves. The others are named by their
-command line, as ever. Threads are called what threading.Thread calls them, from their start on and
-when they are renamed; the main thread and threads of C keep their names. What the program says
-itself (set_process_name, set_thread_name) stays, in that process and on that thread: a worker that
-is forked later has a name of its own.
+Processes of multiprocessing get its names (ForkPoolWorker-3) when they begin, before any code of
+the program, and when they rename themselves. Others are named by their command line. Threads get
+the names of threading.Thread, from their start on and when they are renamed; the main thread and
+threads of C keep their names. Names that the program sets (set_process_name, set_thread_name) stay,
+in that process and on that thread: a worker that is forked later gets its own name.
 
-A thread that never emits anything would need memory of its own to say what it is called: who starts
-or renames it says that, among what that thread records. Only one that renames itself takes a block.
+A thread that never emits anything would need a block for its name alone: the thread that starts or
+renames it records the name among its own events. Only a thread that renames itself takes a block.
 
 Wrapped: threading.Thread.start and _set_native_id, the setters of threading.Thread.name and of
-multiprocessing.process.BaseProcess.name. Functions that start programs: see starts.c. Used as they
-are: os.register_at_fork, multiprocessing.util.register_after_fork. What is needed at once stands in
+multiprocessing.process.BaseProcess.name. Functions that start programs: see starts.c. Used
+unchanged: os.register_at_fork, multiprocessing.util.register_after_fork. Code for the start is in
 __init__.py, which calls the functions here when their modules have been imported.
 """
 import sys
@@ -23,10 +23,10 @@ from posix import getpid
 from pyannot import observe
 from pyannot._native import observed, offer_process_name, offer_thread_name, tell_thread_name
 
-LEFT_MAX = 8  # reasons that are kept
+LEFT_MAX = 8  # number of reasons kept
 
-_undo = []  # functions that take back what was wrapped
-_left = []  # what was left alone, and why
+_undo = []  # functions that restore the wrapped ones
+_left = []  # functions that were left alone, and why
 
 
 def remove():
@@ -43,8 +43,8 @@ def status():
 
 
 def watch_workers(util):
-    """Called in each process that multiprocessing forks, when its name is known."""
-    util.register_after_fork(watch_workers, _NAME_WORKER)  # for as long as the first lives
+    """Runs in each process that multiprocessing forks, when its name is known."""
+    util.register_after_fork(watch_workers, _NAME_WORKER)  # as long as the first lives
 
 
 def _name_worker(_ignored):
@@ -57,7 +57,7 @@ _NAME_WORKER = observed("hidden", _name_worker)
 
 
 def wrap_process_name(process):
-    """A spawned process is told its name by the setter, before the program is imported there."""
+    """Names a spawned process in the setter, which runs there before the program is imported."""
 
     def name_process(self):
         if self is process.current_process():
@@ -68,7 +68,7 @@ def wrap_process_name(process):
 
 
 def _put(owner, name, original, replacement):
-    """Sets an attribute, and takes it back unless somebody else has changed it since."""
+    """Sets an attribute; restores it later, unless other code has changed it since."""
 
     def undo():
         if getattr(owner, name, None) is replacement or vars(owner).get(name) is replacement:
@@ -90,19 +90,19 @@ def wrap_threads(threading):
 
 
 def tell_threads(threading):
-    """What threads that run already are called, for a recording that begins."""
+    """Records the names of threads that run already, for a recording that begins."""
     for thread in list(threading._active.values()):
         _quietly(_tell, thread)
 
 
 def _is_foreign(thread):
-    """Not started by Python: named by somebody else."""
+    """True if Python did not start the thread; other code names it."""
     return type(thread).__name__ in ("_MainThread", "_DummyThread")
 
 
 def _name_started(thread):
     if thread._native_id == getpid():
-        return  # a greenlet of gevent's: the process's first thread runs it, among others
+        return  # a greenlet of gevent's: the process's first thread runs several
     offer_thread_name(thread.name)
     observe.thread_began()
 
@@ -143,11 +143,11 @@ def _wrap_rename(thread):
     _wrap_setter(thread, "threads that are renamed", name_thread)
 
 
-# ---- What both need ----
+# ---- Common to both ----
 
 
 def _wrap_setter(owner, who, follow):
-    """follow(self) after each change of owner.name."""
+    """Calls follow(self) after each change of owner.name."""
     original = vars(owner).get("name")
     if not isinstance(original, property) or original.fset is None:
         _left.append(f"{who} keep their name: {owner.__name__}.name is no property")
@@ -163,7 +163,7 @@ def _wrap_setter(owner, who, follow):
 
 
 def _quietly(function, *arguments):
-    """What goes wrong here is none of the program's business."""
+    """Keeps our errors away from the program."""
     try:
         return function(*arguments)
     except Exception as error:

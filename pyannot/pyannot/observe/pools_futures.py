@@ -98,7 +98,7 @@ def _join(executor):
 
 def _thread_map(kind):
     def _begin(self, *args, **_options):
-        return _map(self, *args) if isinstance(self, kind) else None  # where a chunk is one item
+        return _map(self, *args) if isinstance(self, kind) else None  # a chunk is one item there
 
     return _begin
 
@@ -106,21 +106,21 @@ def _thread_map(kind):
 def _offered(side):
     def offered(_token, item, _result, error):
         if error is None:
-            item._annot_task = side.offer()  # dropped with the item, it counts as done with
+            item._annot_task = side.offer()  # if it is dropped with the item, it counts as done
 
     return offered
 
 
 def _taken(side):
-    """The task and its future, which keeps its exception until the range has ended."""
+    """Returns the task and its future, which keeps its exception until the range has ended."""
     def taken(item, *_args):
         task = vars(item).pop("_annot_task", None)
         future = item.future
-        if task is None or future.cancelled():  # from before this was here, or never to run
+        if task is None or future.cancelled():  # submitted before install(), or cancelled
             return None
         worker = getattr(_here, "side", None)
         if worker is not None:
-            worker.joined()  # a recording that began meanwhile does not know
+            worker.joined()  # for a recording that began meanwhile
         side.take(task, item)
         return task, future
 
@@ -136,7 +136,7 @@ def _done(side):
 
 
 def _asked(side):
-    """anyio has workers of its own: the function that it is given tells."""
+    """Wraps the function for anyio, which has its own workers."""
     from functools import partial
 
     def asked(func, *_args, **_options):

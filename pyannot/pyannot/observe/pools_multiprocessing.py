@@ -30,11 +30,11 @@ def patch_joblib(patches, module):
 
 
 def _watch_worker(inqueue, outqueue, initializer=None, *_args, **_kwargs):
-    """The queues that the worker is to use."""
+    """Returns the queues for the worker, with hooks."""
     if hasattr(inqueue, "_reader"):
         side = pools_side.make(pools_side.scope(inqueue._reader))
         pools_side.hook_worker(side, inqueue, outqueue)
-    else:  # of threads: shared by all of them
+    else:  # of threads, which share them
         side = pools_side.make(pools_side.local_scope(inqueue), local=True)
         inqueue = _SHARED(get=side.hook("task", inqueue.get))
         outqueue = _SHARED(put=side.hook("answer", outqueue.put))
@@ -52,7 +52,7 @@ def _has_queues(_token, pool, _result, error):
 
 
 def _watch_pool(pool):
-    if isinstance(pool._quick_put, _HOOK):  # by the class below it
+    if isinstance(pool._quick_put, _HOOK):  # done for its base class
         return
     reader = getattr(pool._inqueue, "_reader", None)
     if reader is None:
@@ -73,7 +73,8 @@ def _pool_of(_job, pool, *_args, **_kwargs):
 
 
 def _one_task(map_result):
-    """A job of one task: apply. That of a map calls the same, and tells for itself."""
+    """Reports a job of one task: apply. The constructor of a map's result calls it as well, and
+    reports the job itself."""
     def made(pool, job, _result, error):
         if error is None and not isinstance(job, map_result):
             _submitted(job, pool, 1, 0, "apply")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of the standard library with others around them, and without again.
+"""Wraps functions of the standard library, and restores them.
 
 Threads: as observe, one at a time.
 """
@@ -7,25 +7,25 @@ from pyannot._native import observed
 
 
 class Patches:
-    """What was replaced, and what was not because it looked different."""
+    """The functions that were replaced, and those refused because they differ."""
 
     def __init__(self):
         self.refused = []
-        self._done = []  # (where, name, what was there or None, what is there now)
+        self._done = []  # (owner, name, original, replacement)
 
     def around(self, where, name, parameters, before, after=None):
-        """Calls before and after where.name, if its first parameters have these names; they add no
-        frame to tracebacks (observed.c). Without a before, after is always called."""
+        """Calls before and after where.name, if its first parameters have these names, without a
+        further frame in tracebacks (observed.c). Without a before, after is always called."""
         self._replace(where, name, parameters,
                       lambda function: observed("call", function, before, after))
 
     def always(self, where, name, parameters, before, after=None):
-        """The same also while nobody records: a recording may begin later."""
+        """As around(), also without a recording, because one may begin later."""
         self._replace(where, name, parameters,
                       lambda function: observed("always", function, before, after))
 
     def arguments(self, where, name, parameters, before):
-        """What before() returns stands in the place of the first arguments."""
+        """Replaces the first arguments by the result of before()."""
         self._replace(where, name, parameters,
                       lambda function: observed("arguments", function, before))
 
@@ -40,7 +40,7 @@ class Patches:
         self._done.append((where, name, function, wrapper))
 
     def undo(self):
-        """Puts everything back that is still there."""
+        """Restores the functions that are still ours."""
         while self._done:
             where, name, function, wrapper = self._done.pop()
             if vars(where).get(name) is wrapper:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The two ends of a pool: which pipe they share, and where hooks go.
+"""The two ends of a pool: the pipe that they share, and their hooks.
 
-A pipe has the same number at both of its ends, whichever way the worker came by it.
+A pipe has the same number at both of its ends, however the worker got it.
 """
 import itertools
 import os
@@ -11,16 +11,16 @@ from pyannot._native import pool_side
 
 _numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
-_queues = []  # their numbers, as soon as there is one
+_queues = []  # the numbers of queues, once needed
 
 
 def scope(connection):
-    """What both ends of a pipe call it."""
+    """Returns the name of a pipe, the same at both ends."""
     return f"pipe {os.fstat(connection.fileno()).st_ino:x}"
 
 
 def local_scope(queue):
-    """What the threads of this process call a queue."""
+    """Returns the name of a queue among the threads of this process."""
     if not _queues:
         import weakref
         _queues.append(weakref.WeakKeyDictionary())
@@ -28,28 +28,28 @@ def local_scope(queue):
 
 
 def own_scope():
-    """What the threads of this process call a pool that has nothing which they share alone."""
+    """Returns a name for a pool whose threads share no queue of their own."""
     return f"executor {os.getpid():x} {next(_queue_numbers):x}"
 
 
 def label(pool):
-    """A name for the counters of a pool: its class, and which it is."""
+    """Returns a name for the counters of a pool: its class and number."""
     return f"{type(pool).__name__} {next(_numbers)}"
 
 
 def made(side, pool, name, workers, context):
-    """Tells what pool this is. `context` is one of multiprocessing's, or None: threads."""
+    """Reports the pool. `context` is one of multiprocessing's, or None: threads."""
     method = "threads"
     if context is not None:
         try:
             method = context.get_start_method()
-        except Exception:  # the context is the program's
+        except Exception:  # the program's context may raise
             method = "?"
     side.made(name, type(pool).__name__, workers, method)
 
 
 def make(scope, name="", *, local=False, workers=0):
-    """A side that knows the functions which call the user's."""
+    """Makes a side that knows the functions which call the user's."""
     stars = _functions("multiprocessing.pool", "mapstar", "starmapstar")
     chunkers = [
         function
@@ -72,8 +72,8 @@ def _functions(module, *names):
 
 
 def hook(side, kind, target, name):
-    """Puts a hook before a method of this one object, which it does not keep alive. (Its __dict__
-    is not asked for: once there, it makes all attributes of the object slower.)"""
+    """Hooks a method of this one object, without keeping it alive. (Does not read its __dict__:
+    once that exists, it makes all attributes of the object slower.)"""
     function = getattr(target, name)
     if getattr(function, "__self__", None) is target:
         setattr(target, name, side.hook(kind, function.__func__, target))
@@ -82,9 +82,8 @@ def hook(side, kind, target, name):
 
 
 def with_attributes(queue):
-    """An empty queue of the same kind that takes a hook: gevent's, which it puts in place of
-    queue.Queue, has no attributes of its own. The queue was made just now, and only its owner has
-    it."""
+    """Returns an empty queue of the same kind that takes a hook: gevent's, which replaces
+    queue.Queue, has no attributes. The queue was made just now, and only its owner has it."""
     kind = type(queue)
     if kind.__dictoffset__ or not queue.empty():
         return queue
@@ -92,7 +91,7 @@ def with_attributes(queue):
 
 
 def hook_worker(side, tasks, results):
-    """A worker's ends of two queues over pipes."""
+    """Hooks a worker's ends of two queues over pipes."""
     hook(side, "receive", tasks._reader, "_recv_bytes")
     hook(side, "task", tasks, "get")
     hook(side, "answer", results, "put")

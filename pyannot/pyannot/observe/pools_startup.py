@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to start a process of multiprocessing, in its parent and in itself.
+"""Records how long a process of multiprocessing takes to start, in its parent and in itself.
 
-What these functions raise is printed with its traceback: nothing here may stand in it."""
+Exceptions of these functions are printed with their traceback, in which no frame of this module may
+appear."""
 import os
 
 from pyannot import pop
@@ -12,7 +13,7 @@ _START = observed_domain("python", *POOL_START)
 _START_UP = observed_domain("python", *POOL_START_UP)
 
 _in_startup = 0  # the process whose range "start-up" is open
-_run = None  # what BaseProcess.run is now
+_run = None  # the current BaseProcess.run
 
 
 def patch_process(patches, module):
@@ -40,7 +41,7 @@ def _started(*_ignored):
 def _is_bootstrapped(process, *_args, **_kwargs):
     if type(process).run is _run:
         _begin()
-    else:  # its own run() does not tell when it begins
+    else:  # its own run() does not report its start
         _runs()
 
 

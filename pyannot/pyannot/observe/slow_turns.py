@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The watchdog of event loops: takes the stack of a callback while it keeps its loop from others.
+"""The watchdog of event loops: takes the stack of a callback that blocks its loop.
 
-The loop's thread notes when a callback begins (pyannot/src/tasks/task_step.h). A thread here
-looks four times in each threshold whether one is still running, and leaves its stack for the mark
-that the loop's thread makes at its end. A callback that lasts ten times the threshold is told while
-it runs, for it may be that it never ends.
+The loop's thread records when a callback begins (pyannot/src/tasks/task_step.h). A thread here
+checks four times in each threshold whether one is still running, and leaves its stack for the mark
+that the loop's thread makes at its end. A callback that lasts ten times the threshold is reported
+while it runs, because it may never end.
 
 Threads: start and stop by one at a time. In a forked child the watchdog is started again.
 """
@@ -21,7 +21,7 @@ _BLOCKED = _native.observed_domain("python", *ASYNCIO_BLOCKED)
 _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 _stopped = []  # locked while the present watchdog is to run
-_told = {}  # turns that were told while they ran: place -> number
+_told = {}  # turns reported while they ran: place -> number
 _started = [0.0, False]  # the threshold in milliseconds; fork is watched
 
 
@@ -37,7 +37,7 @@ def parse_ms(text):
 
 
 def start(text):
-    """Watches with this threshold, instead of any other."""
+    """Watches with this threshold, which replaces any other."""
     threshold_ms = parse_ms(text)
     stop()
     _started[0] = threshold_ms
@@ -49,7 +49,7 @@ def start(text):
 
 
 def stop():
-    """Watches no more."""
+    """Stops watching."""
     _native.tasks_slow_threshold(0)
     _started[0] = 0.0
     while _stopped:
@@ -62,7 +62,7 @@ def _begin():
     _stopped[:] = [lock]
     try:
         _thread.start_new_thread(_watch, (lock, _started[0]))
-    except RuntimeError:  # no thread to be had, or the interpreter ends
+    except RuntimeError:  # no thread is available, or the interpreter ends
         _stopped.clear()
 
 
@@ -94,7 +94,7 @@ def _tell_endless(threshold_ms):
 
 
 def stack_text(frame):
-    """The innermost frames, innermost first, one a line."""
+    """Returns the innermost frames, innermost first, one a line."""
     lines = []
     while frame is not None and len(lines) < FRAMES_MAX:
         code = frame.f_code

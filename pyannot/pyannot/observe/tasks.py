@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 """asyncio: each task is a track, with a range for its whole life.
 
-Ranges inside of a task go to its track by themselves (pyannot/src/tasks/task.h). That a task begins
-and ends is seen where the loop calls its callbacks, asyncio.events.Handle._run; loops that have
-handles of their own (uvloop) show a task from its first range until its object is freed.
+Ranges inside of a task go to its track (pyannot/src/tasks/task.h). The start and end of a task are
+seen where the loop calls its callbacks, asyncio.events.Handle._run; loops with other handles
+(uvloop) show a task from its first range until its object is freed.
 
-A task that was suspended for 1 ms or longer makes a mark when it goes on: where it waited, for what
-and how long (pyannot/src/tasks/task_await.c).
+A task that was suspended for 1 ms or longer makes a mark when it goes on: where it waited, for
+which object and how long (pyannot/src/tasks/task_await.c).
 
-A callback that keeps the loop from others for 50 ms or longer makes a mark when it ends; samples
-and waits of that time have the stack.
+A callback that blocks the loop for 50 ms or longer makes a mark when it ends; samples and waits of
+that time have the stack.
 
-A task keeps what was open where it was made (create_task of asyncio's own loops): threads that
-work for it show that around their work (pools.py).
+A task keeps the ranges that were open where it was made (create_task of asyncio's own loops):
+threads that work for it show them around their work (pools.py).
 
 Options: "asyncio-steps" makes each step of a task a range of the loop's thread;
 "asyncio-slow=100ms" is another threshold, and the mark has the stack, which a thread takes.
@@ -28,10 +28,10 @@ import sys
 from pyannot import _native
 from pyannot.observe import options
 
-BLOCKED_NS = 50_000_000  # shorter turns of a loop are not told
+BLOCKED_NS = 50_000_000  # shorter turns of a loop are not reported
 
 _state = ["off"]
-_placed = []  # what stands in the place of Handle._run, and what stood there
+_placed = []  # the replacement of Handle._run, and the original
 _creating = []  # the same of create_task
 
 
@@ -57,7 +57,7 @@ def install():
 
 
 def remove():
-    """Watches no more. Open ranges are closed by what opened them."""
+    """Stops watching. Open ranges are closed by the code that opened them."""
     if _placed and asyncio.events.Handle.__dict__.get("_run") is _placed[0]:
         asyncio.events.Handle._run = _placed[1]
     loop = asyncio.base_events.BaseEventLoop
@@ -76,20 +76,20 @@ def remove():
 
 
 def status():
-    """What is left out, if anything."""
+    """Returns the parts left out, if any."""
     return _state[0].partition("; ")[2]
 
 
 def _current_task():
-    """What tells the running task of a loop: a function in C, or (before 3.12) a dict."""
+    """Returns the source of a loop's running task: a C function, or (before 3.12) a dict."""
     if sys.version_info < (3, 12):
         return asyncio.tasks._current_tasks
     return asyncio.tasks.current_task
 
 
 def _libraries():
-    """Folders of code that is nobody's own, beside those of installed packages: the standard
-    library's and pyannot's."""
+    """Folders of code that is not the user's, besides installed packages: those of the standard
+    library and pyannot."""
     files = (getattr(asyncio, "__file__", None), __file__)
     return tuple(os.path.dirname(os.path.dirname(file)) for file in files if file)
 
