@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracing of calls: what hooks of the interpreter tell, and what becomes of it.
+/* Tracing of calls.
  *
- * A hook (one for each way in which an interpreter tells of calls) finds out that a code object
- * begins, goes on or ends; the core decides whether it is wanted, keeps a stack for each thread and
- * tells libannot (annot/tracer.h). Exits need not match: one whose code is not innermost closes
- * what is inside of it, one that was not entered does nothing.
+ * A hook (one for each way in which an interpreter reports calls) sees that a code object begins,
+ * resumes or ends; the core decides whether it is wanted, keeps a stack for each thread and reports
+ * to libannot (annot/tracer.h). Exits need not match: the exit of a code that is not innermost
+ * closes the calls inside it; an exit without an entry has no effect.
  *
  * Threads: hooks are called with the interpreter's lock, or on free-threaded builds in an attached
- * thread; start and stop one at a time. Nothing here raises, runs Python code or waits, but where a
- * function says so. Only one interpreter of a process is traced, the first that asks. */
+ * thread; start and stop one at a time. Functions neither raise, nor run Python code, nor wait,
+ * unless they say so. Only one interpreter of a process is traced, the first that requests it. */
 #ifndef PYANNOT_TRACING_H
 #define PYANNOT_TRACING_H
 
@@ -25,10 +25,10 @@ enum trace_mode {
     TRACE_AGGREGATE = 3,
 };
 
-/* What becomes of functions of the standard library. */
+/* Treatment of functions of the standard library. */
 enum trace_library {
     TRACE_LIBRARY_ALL = 0,
-    TRACE_LIBRARY_BOX = 1, /* the outermost of them stands for what it calls there */
+    TRACE_LIBRARY_BOX = 1, /* calls inside the library count for the outermost one */
     TRACE_LIBRARY_OFF = 2,
 };
 
@@ -36,56 +36,57 @@ struct trace_options {
     enum trace_mode mode;
     enum trace_library library;
     bool c_calls;
-    bool is_chosen_only; /* those of trace_choose alone */
-    bool callees;        /* and those that a thread makes inside of one that has callees */
-    bool lines;          /* of chosen functions are counted; mode may be TRACE_OFF */
-    uint32_t max_depth;  /* 0: any */
-    uint64_t least_ns;   /* exact: shorter calls are of no interest; 0: all are */
-    bool arguments, results, exceptions; /* are told with the calls */
-    bool ranges; /* aggregate: calls are counted by the innermost range, too */
+    bool is_chosen_only; /* only functions of trace_choose */
+    bool callees;        /* also calls inside functions that are chosen with callees */
+    bool lines;          /* counts lines of chosen functions; mode may be TRACE_OFF */
+    uint32_t max_depth;  /* 0: unlimited */
+    uint64_t least_ns;   /* exact: drops shorter calls; 0: keeps all */
+    bool arguments, results, exceptions; /* recorded with the calls */
+    bool ranges;                         /* aggregate: also counts calls by the innermost range */
 };
 
-/* One way to hear of calls. */
+/* A source of call events. */
 struct trace_hook {
-    const char *name; /* as the recording tells it: "sys.monitoring", "PEP 523" */
-    /* It tells of a frame that begins or has ended while the one around it is innermost. */
+    const char *name; /* name in the recording: "sys.monitoring", "PEP 523" */
+    /* Reports the begin and end of a frame while the frame around it is innermost. */
     bool is_outside;
-    /* Why it cannot be used here and now, or NULL. The text stays. */
+    /* Returns the reason why it cannot be used here and now, or NULL. The text is static. */
     const char *(*refused)(const struct trace_options *options);
-    /* From here on it calls the functions below. 0, or -1 with an exception. */
+    /* Starts to call the functions below. 0, or -1 with an exception. */
     int (*start)(const struct trace_options *options);
-    /* With is_chosen_only: this one, too. NULL: the hook reports every function. */
+    /* With is_chosen_only: also reports this function. NULL: the hook reports every function. */
     int (*choose)(PyCodeObject *code);
-    /* With options.callees: of all, as at the start, or of those alone that are chosen. An error of
-     * the interpreter changes nothing. NULL: the hook reports every function. */
+    /* With options.callees: reports all functions, as at the start, or only chosen ones. Ignores
+     * errors of the interpreter. NULL: the hook reports every function. */
     void (*hear)(bool all);
-    /* No more of them, also from threads that are in the middle of something. */
+    /* Stops all reports, also from threads in the middle of an event. */
     void (*stop)(void);
-    /* The interpreter has ended, and with it every object; there may be another one. NULL: nothing
-     * is kept. */
+    /* The interpreter has ended, and with it every object; another one may follow. NULL: the hook
+     * keeps no objects. */
     void (*forget)(void);
 };
 
 extern const struct trace_hook trace_monitoring; /* CPython 3.12 and later */
-extern const struct trace_hook trace_eval;       /* 3.9 to 3.11; the same: */
-extern const struct trace_hook trace_profile;    /* dearer, with calls of C functions */
+extern const struct trace_hook trace_eval;       /* CPython 3.9 to 3.11 */
+extern const struct trace_hook
+    trace_profile; /* CPython 3.9 to 3.11; slower, with calls of C functions */
 
-/* How often trace_eval told of no call, for want of stack, until one had returned. */
+/* How often trace_eval left calls out for lack of stack, each time until one had returned. */
 uint64_t trace_left_out(void);
 
-/* A frame of the code begins, or goes on (`continues`: a generator or coroutine is resumed, also by
- * throw). Called with the frame as the thread's innermost. Returns false if the hook need not tell
- * of this code any more: it is not wanted, or estimated from here on. */
+/* A frame of the code begins or resumes (`continues`: a generator or coroutine is resumed, also by
+ * throw). Called with the frame as the thread's innermost. Returns false if the hook may stop to
+ * report this code: it is not wanted, or estimated from now on. */
 bool trace_enter(PyCodeObject *code, bool continues);
-/* It ends, or an exception leaves it; the other one: it is suspended. */
+/* The frame ends, or an exception leaves it; trace_suspend: it is suspended. */
 bool trace_leave(PyCodeObject *code);
 bool trace_suspend(PyCodeObject *code);
-/* A call of something that is not written in Python, with options.c_calls; the callable is
- * borrowed. What is not left ends with the frame that called it. */
+/* A call of a function that is not written in Python, with options.c_calls; the callable is
+ * borrowed. A call that is not left ends with the frame that made it. */
 void trace_c_enter(PyObject *callable);
 void trace_c_leave(PyObject *callable);
 
-/* Functions of _native, ended by NULL. */
+/* Functions of _native, terminated by NULL. */
 extern PyMethodDef trace_functions[];
 
 #endif

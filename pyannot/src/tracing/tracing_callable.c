@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of what is called and not written in Python.
+/* Names of callables that are not written in Python.
  *
- * They are read of what the interpreter's own types keep, which runs no code. Those that stay for
- * ever are kept by address. Threads: with the interpreter's lock; without one each keeps its own.
- */
+ * They are read from the interpreter's own types, which runs no code. Names of permanent callables
+ * are cached by address. Threads: with the interpreter's lock; without one each has its own
+ * cache. */
 #include "tracing_callable.h"
 #include "tracing.h"
 #include "tracing_state.h"
@@ -21,7 +21,7 @@ struct trace_callable {
     annot_name name;
 };
 
-/* KEPT_MAX of them. NULL: no memory. */
+/* Returns the cache of KEPT_MAX names. NULL: no memory. */
 static struct trace_callable *kept_names(void)
 {
 #if PYANNOT_FREE_THREADED
@@ -34,7 +34,7 @@ static struct trace_callable *kept_names(void)
 #endif
 }
 
-/* Whose method it is: a type; NULL: none. */
+/* Returns the type that has the method; NULL for functions of modules. */
 static PyTypeObject *owner_of(PyObject *callable)
 {
     if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
@@ -55,7 +55,7 @@ static const PyMethodDef *method_of(PyObject *callable)
     return PyCFunction_Check(callable) ? ((PyCFunctionObject *)callable)->m_ml : NULL;
 }
 
-/* Of a function of a module; "": of builtins, or not known. */
+/* Returns the module of a function; "" for builtins, or if it is unknown. */
 static const char *module_of(PyObject *callable)
 {
     PyObject *module = ((PyCFunctionObject *)callable)->m_module;
@@ -65,7 +65,7 @@ static const char *module_of(PyObject *callable)
     return text != NULL && strcmp(text, "builtins") != 0 ? text : "";
 }
 
-/* How long calls must last to be of interest. */
+/* Minimum duration of recorded calls. */
 static uint64_t least_ns(void)
 {
     return trace_now.options.mode == TRACE_EXACT ? trace_now.options.least_ns : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of what is called and not written in Python. Threads: any that is traced. */
+/* Names of callables that are not written in Python. Threads: any that is traced. */
 #ifndef PYANNOT_TRACING_CALLABLE_H
 #define PYANNOT_TRACING_CALLABLE_H
 
@@ -7,7 +7,7 @@
 
 #include <annot/annot.h>
 
-/* The name of something that is called, and not written in Python; 0: none. */
+/* Returns the name of a callable that is not written in Python; 0 on failure. */
 annot_name trace_callable_name(PyObject *callable);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls inside of functions that are chosen with their callees.
+/* Calls inside functions that are chosen with their callees.
  *
- * The hook reports every function while a thread is in such a call. Afterwards it continues until
- * the events of other calls have taken as long as instrumenting that code twice: 9 us, and 0.25 us
- * for each function, at 0.04 us an event. So a chosen function that is called often does not
- * instrument code each time, and a program that has left it runs at full speed.
+ * The hook reports every function while a thread is in such a call, and then until the events of
+ * other calls have taken as long as instrumenting that code twice: 9 us, and 0.25 us for each
+ * function, at 0.04 us an event. So a chosen function that is called often does not instrument code
+ * each time, and a program that has left it runs at full speed.
  *
  * Threads: any, in the middle of an event, or of the collection of garbage. */
 #include "tracing_callees.h"
@@ -19,8 +19,8 @@
 
 enum { MISSED_LEAST = 512, MISSED_PER_CODE = 16 };
 
-/* Since the last call with callees began: its number, calls elsewhere, and of how many functions.
- */
+/* Since the last call with callees began: its number, the number of calls elsewhere, and that of
+ * their functions. */
 static uint32_t turn, missed, missed_codes;
 
 static void hear(bool all)
@@ -44,7 +44,8 @@ static bool hears_all(void)
     return __atomic_load_n(&trace_now.hears_all, __ATOMIC_ACQUIRE);
 }
 
-/* Without the GIL each thread that comes here before it is so waits until it is. */
+/* Without the GIL, each thread that arrives before the hook reports all functions waits until it
+ * does. */
 void trace_callees_begin(void)
 {
     begin_turn();
@@ -54,7 +55,7 @@ void trace_callees_begin(void)
 
 #if PYANNOT_FREE_THREADED
 
-/* Frames of other threads cannot be looked at while these run: the hook goes on. */
+/* Frames of other threads cannot be read while these run: the hook goes on. */
 void trace_callees_missed(struct trace_code *code)
 {
     (void)code;
@@ -114,7 +115,7 @@ void trace_callees_missed(struct trace_code *code)
 
 void trace_callees_look(void)
 {
-    static uint64_t seen; /* the gate; at worst two threads look */
+    static uint64_t seen; /* gate at the last check; at worst two threads check */
     uint64_t gate = annot_gate_v1.generation;
     if (gate == seen || !trace_is_on() || !trace_now.options.callees)
         return;

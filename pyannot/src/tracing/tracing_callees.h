@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that are wanted only inside of calls of others: hearing of all functions while such a
+/* Functions that are wanted only inside calls of others: all functions are reported while such a
  * call lasts. Threads: any that is traced. */
 #ifndef PYANNOT_TRACING_CALLEES_H
 #define PYANNOT_TRACING_CALLEES_H
@@ -10,7 +10,7 @@
 void trace_callees_begin(void);
 /* Counts a reported call outside of such calls. After enough of them the hook narrows again. */
 void trace_callees_missed(struct trace_code *code);
-/* A recording may have begun in the middle of such a call. */
+/* Checks for a recording that began in the middle of such a call. */
 void trace_callees_look(void);
 
 #endif

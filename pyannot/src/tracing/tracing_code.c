@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tracer knows of code objects: names, and whether they are wanted.
+/* Data of the tracer for code objects: names, and whether they are wanted.
  *
- * Threads: with the interpreter's lock; where there is none, one at a time finds out about code,
- * and `guard` is held for the list of all. */
+ * Threads: with the interpreter's lock; without it, one at a time judges code, and `guard` is held
+ * for the list of all. */
 #include "tracing_code.h"
 #include "tracing.h"
 #include "tracing_kept.h"
@@ -20,15 +20,15 @@ static struct trace_code all = {.previous = &all, .next = &all};
 static bool guard;             /* W: all, atomic; held for some instructions */
 static uint32_t watched_count; /* with has_events, or freed since */
 
-/* Of functions whose lines are counted, by name: 1 + number, 0: none yet. Code that is made again
- * and again from the same source has one number. With the guard. */
+/* Numbers of functions with counted lines, by name: 1 + number, 0: not numbered yet. Code that is
+ * made repeatedly from the same source has one number. With the guard. */
 static uint32_t *numbers, numbers_size, lined_count;
-static annot_name other_name; /* of functions for whose names there was no room */
+static annot_name other_name; /* for functions without room for their names */
 
 void trace_code_lock(void)
 {
     for (int i = 0; __atomic_exchange_n(&guard, true, __ATOMIC_ACQUIRE); i++)
-        if (i >= SPINS) /* who has it does not run */
+        if (i >= SPINS) /* its holder does not run */
             sched_yield();
 }
 
@@ -65,16 +65,16 @@ void trace_code_forget_verdicts(void)
     trace_code_unlock();
 }
 
-/* ---- With events of their own ---------------------------------------------------------------- */
+/* ---- Code with its own events ---------------------------------------------------------------- */
 
-/* What holds it until then: without the GIL, the last reference to the object may go while this
- * takes another one. New reference. */
+/* Returns a reference to the object that is safe to take: without the GIL a weak one, as the last
+ * strong one may be dropped meanwhile. New reference. */
 static PyObject *handle_of(const struct trace_code *kept)
 {
     return Py_XNewRef(PYANNOT_FREE_THREADED ? kept->reference : (PyObject *)kept->object);
 }
 
-/* The object, for its handle. NULL: it is gone. */
+/* Returns the object of its handle. NULL: it was freed. */
 static PyObject *object_of(PyObject *handle)
 {
 #if PYANNOT_FREE_THREADED
@@ -104,7 +104,7 @@ void trace_code_watch(PyCodeObject *code, struct trace_code *kept)
     PyErr_Clear();
 }
 
-/* Who holds the lock calls nothing that may run Python code. */
+/* Calls no function that may run Python code while it holds the lock. */
 static Py_ssize_t take_watched(PyObject **handles, Py_ssize_t limit)
 {
     Py_ssize_t count = 0;
@@ -149,7 +149,7 @@ int trace_code_setup(void)
     return trace_kept_setup();
 }
 
-/* What the interpreter did not free is of its own code, and stays. */
+/* Code that the interpreter did not free is its own, and stays. */
 void trace_code_forget(void)
 {
     all.next = all.previous = &all;
@@ -157,7 +157,7 @@ void trace_code_forget(void)
     trace_kept_forget();
 }
 
-/* Borrowed from the object; "?" for what is no text. */
+/* Borrowed from the object; "?" if it is not text. */
 static const char *text_of(PyObject *object)
 {
     const char *text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
@@ -200,7 +200,7 @@ static bool give_number(struct trace_code *kept)
     return has_room;
 }
 
-/* Once a process: readers cannot know. */
+/* Writes a note once a process, as readers cannot see this. */
 static void tell_others(void)
 {
     static bool is_told;
@@ -209,7 +209,7 @@ static void tell_others(void)
                            "further ones count as (other), and their lines are not counted");
 }
 
-/* How long its calls must last to be of interest. */
+/* Minimum duration of its recorded calls. */
 static uint32_t least_of(const struct trace_code *kept)
 {
     uint32_t least_ns = (uint32_t)trace_now.options.least_ns;
@@ -296,7 +296,7 @@ static enum trace_verdict verdict_on(const PyCodeObject *code, struct trace_code
     return verdict == TRACE_WANTED && kept->has_lane ? TRACE_COROUTINE : verdict;
 }
 
-/* The verdict is the last: who sees it sees the rest. Partner: trace_verdict_of. */
+/* Stores the verdict last: a thread that sees it sees the rest. Partner: trace_verdict_of. */
 static void judge(PyCodeObject *code, struct trace_code *kept)
 {
     /* partner: trace_verdict_of */

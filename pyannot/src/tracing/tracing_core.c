@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of calls: see tracing.h. */
+/* Handles call events: see tracing.h. */
 #include "tracing.h"
 #include "tracing_callable.h"
 #include "tracing_callees.h"
@@ -15,7 +15,7 @@
 
 #include <time.h>
 
-/* Lines that are counted have nothing of it as their own time. */
+/* Excludes the call from the own time of counted lines. */
 static inline void tell_lines(struct trace_thread *thread, uint32_t depth)
 {
     if (RARE(thread->lines != NULL))
@@ -33,7 +33,7 @@ static inline uint32_t open_call(struct trace_thread *thread, const struct trace
 
 /* ---- Adaptive -------------------------------------------------------------------------------- */
 
-/* Tells, once, that calls of a function are estimated from here on, and how many were told. */
+/* Records, once, that calls of a function are estimated from now on, and how many were recorded. */
 static void tell_estimated(const struct trace_code *code, uint32_t calls)
 {
     const struct annot_event event = {
@@ -51,12 +51,12 @@ static void leave_from(const struct trace_thread *thread, uint32_t first)
         uint32_t token = thread->entries[i].token;
         if (token == ANNOT_CODE_HELD || token == ANNOT_CODE_LOST)
             continue;
-        annot_code_leave(token); /* with what is inside */
+        annot_code_leave(token); /* with the calls inside */
         return;
     }
 }
 
-/* The function is tiny: its calls end here, what they called goes on. */
+/* The function is tiny: closes its calls, and goes on with their callees. */
 static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
                                                     struct trace_code *code)
 {
@@ -76,14 +76,14 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
         thread->entries[kept++] = *entry;
     }
     thread->count = kept;
-    code->is_open = trace_threads_have(code); /* others */
-    if ((calls & TRACE_CLOSED) == 0)          /* else another thread does */
+    code->is_open = trace_threads_have(code); /* in other threads */
+    if ((calls & TRACE_CLOSED) == 0)          /* else another thread reports it */
         tell_estimated(code, calls);
 }
 
-/* A call of a function that is estimated ends. It is told of as long as a thread may be in one that
- * began before that: else that would seem to last until the thread leaves what is around it. Which
- * are, is looked for when one ended, and now and then, as others end unheard. */
+/* A call of an estimated function ends. Returns true while a thread may be in a call that began
+ * before the estimate, as that would otherwise seem to last until the thread leaves its caller.
+ * Checks this when such a call ended, and now and then, as others end unreported. */
 static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
 {
     enum { LOOK_CALLS = 256 };
@@ -100,8 +100,8 @@ static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
     return code->is_open;
 }
 
-/* Whether the last calls show that the function is tiny. Else the next ones are looked at: a moment
- * without the processor is enough to make one of a thousand large. */
+/* True if the last calls show that the function is tiny. Else measures the next ones: one
+ * preemption is enough to make one of a thousand large. */
 static bool is_tiny(struct trace_code *code)
 {
     uint32_t enough = __atomic_load_n(&trace_now.tiny_calls, __ATOMIC_RELAXED);
@@ -109,15 +109,15 @@ static bool is_tiny(struct trace_code *code)
         return false;
     uint32_t pieces = __atomic_exchange_n(&code->pieces, 0, __ATOMIC_RELAXED);
     uint64_t ticks = __atomic_exchange_n(&code->ticks, 0, __ATOMIC_RELAXED);
-    return pieces >= enough && ticks < trace_now.tiny_ticks; /* else another thread did */
+    return pieces >= enough && ticks < trace_now.tiny_ticks; /* else another thread has reset it */
 }
 
-/* An enter and an exit cost some 0.15 us: so many of them 7.5 ms, which are to be 1.5 % of the
- * thread's processor time at most. */
+/* An enter and an exit cost some 0.15 us: LOOK_CALLS of them take 7.5 ms, which should be at most
+ * 1.5 % of the thread's CPU time. */
 enum { LOOK_CALLS = 50000, LOOK_LEAST_NS = 500000000 };
 
-/* Whether functions that are tiny are too few: how many calls show it is halved then, so each may
- * take twice as long; and doubled again where calls are rare. */
+/* If too few functions count as tiny, halves the number of calls that decide, so that each may take
+ * twice as long; doubles it again where calls are rare. */
 static __attribute__((noinline, cold)) void look_at_cost(struct trace_thread *thread)
 {
     struct timespec now = {0};
@@ -147,7 +147,7 @@ static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
     if (!held)
         tell_lines(thread, entry->depth);
     thread->count++;
-    if (RARE(trace_now.options.ranges) && !held && !continues) /* what goes on was called before */
+    if (RARE(trace_now.options.ranges) && !held && !continues) /* a resumed one was called before */
         trace_tree_enter_in(thread, entry, code->name, trace_range_now());
     else
         trace_tree_enter(thread, entry, held ? 0 : code->name, continues);
@@ -168,7 +168,7 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
     if (entry == NULL)
         return true;
     if (RARE(trace_count(&code->calls, !continues) & TRACE_CLOSED))
-        return false; /* another thread has given it up by now */
+        return false; /* another thread has closed it meanwhile */
     entry->token = ANNOT_CODE_HELD;
     if (!trace_now.is_special || !trace_is_held(thread, code))
         entry->token = open_call(thread, code, python_code, continues);
@@ -205,7 +205,7 @@ static bool hear_known(void)
     return true;
 }
 
-/* Wanted only inside of calls that have callees. */
+/* Handles code that is wanted only inside calls with callees. */
 static __attribute__((noinline)) bool enter_callee(struct trace_code *code,
                                                    PyCodeObject *python_code, bool continues)
 {
@@ -225,7 +225,7 @@ static __attribute__((noinline)) bool enter_callee(struct trace_code *code,
     return true;
 }
 
-/* What is not just wanted. */
+/* Handles code that is not just wanted. */
 static __attribute__((noinline)) bool enter_other(struct trace_code *code,
                                                   PyCodeObject *python_code, bool continues)
 {
@@ -313,9 +313,9 @@ bool trace_suspend(PyCodeObject *python_code)
     return leave_wanted();
 }
 
-/* ---- Calls of what is not written in Python -------------------------------------------------- */
+/* ---- Calls of functions that are not written in Python --------------------------------------- */
 
-/* Whether the innermost frame is told of, so that what it calls is worth telling. */
+/* True if the innermost frame is recorded, so that its callees are recorded too. */
 static bool is_of_traced(struct trace_thread *thread, uint32_t depth)
 {
     if (thread->count > 0 && thread->entries[thread->count - 1].depth > depth)

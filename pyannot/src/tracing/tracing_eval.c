@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Hears of calls by taking the place of the function that evaluates frames (PEP 523): CPython 3.9
- * to 3.11, where that costs a third of what a profile function does.
+/* Reports calls by replacing the function that evaluates frames (PEP 523): CPython 3.9 to 3.11,
+ * where that costs a third of a profile function.
  *
- * CPython 3.11 runs Python's own calls without a C frame for each, but not while somebody has that
- * place. So that a deep recursion ends as it would, the place is given back while a thread has
- * little stack left, to all threads, until the call returns in which that was seen.
- * Lines that are counted are heard of by a trace function, which a thread has while such a frame is
- * its innermost, and no longer: all other code runs as if there were none. Where somebody else has
- * set one (a debugger), it stays, and lines are not counted.
- * Internal headers are needed to see whether a generator goes on. */
+ * CPython 3.11 runs calls between Python functions without a C frame for each, but not while that
+ * function is replaced. So that a deep recursion ends as it would without us, the original is
+ * restored for all threads while a thread has little stack left, until the call returns in which
+ * this was seen. Counted lines are reported by a trace function, which a thread has only while such
+ * a frame is its innermost: all other code runs without one. A trace function of another tool (a
+ * debugger) stays, and lines are not counted. Internal headers are needed to see whether a
+ * generator resumes. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
 #include "tracing_code.h"
@@ -35,8 +35,8 @@ typedef PyFrameObject frame_type;
 
 #include <pthread.h>
 
-/* What a thread that traces has in use_tracing; the unit of f_lasti; the line of a frame whose
- * trace function runs. */
+/* use_tracing of a traced thread; the unit of f_lasti; the line of a frame with a running trace
+ * function. */
 enum { TRACING_ON = PY_VERSION_HEX >= 0x030B0000 ? 255 : 1 };
 
 enum { LASTI_UNIT = PY_VERSION_HEX >= 0x030A0000 ? (int)sizeof(_Py_CODEUNIT) : 1 };
@@ -50,15 +50,15 @@ enum { GENERATORS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR };
 
 enum { STACK_RESERVE = 256 << 10, STACK_ASSUMED = 1 << 20 };
 
-static PyInterpreterState *interpreter; /* that is traced; NULL: none */
-static uint64_t left_out;               /* how often the place was given back */
+static PyInterpreterState *interpreter; /* the traced one; NULL: tracing is off */
+static uint64_t left_out;               /* how often the original was restored */
 static bool with_lines;
 static bool is_plain;        /* trace_now.is_plain, and interpreter is not NULL */
-static bool has_told_hidden; /* that lines were not counted */
+static bool has_told_hidden; /* a note says that lines were not counted */
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws);
 
-/* ---- What frames say ------------------------------------------------------------------------- */
+/* ---- Frames ---------------------------------------------------------------------------------- */
 
 #if PY_VERSION_HEX >= 0x030B0000
 
@@ -88,13 +88,13 @@ static bool has_begun(const frame_type *frame)
     return frame->prev_instr >= _PyCode_CODE(frame->f_code) + frame->f_code->_co_firsttraceable;
 }
 
-/* Of a generator's or coroutine's that was just left. */
+/* For a generator's or coroutine's frame that was just left. */
 static bool is_suspended(frame_type *frame)
 {
     return _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
 }
 
-/* A call of a generator's or coroutine's function makes that, and runs none of it. */
+/* A call of a generator's or coroutine's function makes that object, and does not run its code. */
 static bool makes_generator(const frame_type *frame)
 {
     return frame->owner != FRAME_OWNED_BY_GENERATOR;
@@ -148,7 +148,7 @@ static bool makes_generator(const frame_type *frame)
 
 #if PY_VERSION_HEX >= 0x030B0000
 
-/* The lowest address to which a traced thread's stack may grow; 0: not looked for yet. */
+/* The lowest address to which a traced thread's stack may grow; 0: not known yet. */
 static _Thread_local uintptr_t stack_floor __attribute__((tls_model("initial-exec")));
 
 static __attribute__((noinline, cold)) void find_floor(uintptr_t now)
@@ -164,7 +164,7 @@ static __attribute__((noinline, cold)) void find_floor(uintptr_t now)
     pthread_attr_destroy(&attributes);
 }
 
-/* Who runs on another stack than the thread's own is taken for one with little. */
+/* A thread on another stack than its own counts as one with little stack. */
 static bool is_stack_short(void)
 {
     uintptr_t now = (uintptr_t)__builtin_frame_address(0);
@@ -177,7 +177,7 @@ static bool is_stack_short(void)
 
 static bool is_stack_short(void)
 {
-    return false; /* nothing is deeper for us, but for a small frame a call */
+    return false; /* we add only a small frame to each call */
 }
 
 #endif
@@ -212,7 +212,7 @@ static bool is_others(Py_tracefunc function)
     return function != NULL && function != take_line;
 }
 
-/* Once a start: readers cannot know. */
+/* Writes a note once a start, as readers cannot see this. */
 static __attribute__((noinline, cold)) void tell_hidden(void)
 {
     if (!has_told_hidden)
@@ -268,13 +268,13 @@ static void leave(frame_type *frame, PyCodeObject *code, PyObject *result)
         return;
     }
     trace_see_frame(frame);
-    if (result != NULL && is_suspended(frame)) /* who suspended it keeps it */
+    if (result != NULL && is_suspended(frame)) /* the generator keeps the frame */
         trace_suspend(code);
     else
         trace_leave(code);
 }
 
-/* What is not plain. */
+/* Evaluates frames that are not plain. */
 static __attribute__((noinline)) PyObject *eval_any(PyThreadState *thread, frame_type *frame,
                                                     int throws)
 {
@@ -286,7 +286,7 @@ static __attribute__((noinline)) PyObject *eval_any(PyThreadState *thread, frame
         trace_see_slots(slots_of(frame));
     if (is_generator)
         trace_see_frame(frame);
-    trace_enter(code, is_generator && has_begun(frame)); /* no other code goes on */
+    trace_enter(code, is_generator && has_begun(frame)); /* other code does not resume */
     PyObject *result = with_lines ? eval_with_lines(thread, frame, throws)
                                   : _PyEval_EvalFrameDefault(thread, frame, throws);
     leave(frame, code, result);
@@ -332,13 +332,14 @@ static int eval_start(const struct trace_options *options)
     is_plain = trace_now.is_plain;
     has_told_hidden = false;
 #if PY_VERSION_HEX < 0x030A0000
-    interpreter->ceval.tracing_possible += with_lines; /* else no thread looks for a function */
+    interpreter->ceval.tracing_possible +=
+        with_lines; /* else threads do not check for a trace function */
 #endif
     _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_traced);
     return 0;
 }
 
-/* If somebody else has it, or gave it back, then calls are missing. */
+/* If another tool has replaced or restored the function, calls are missing. */
 static void give_place_back(void)
 {
     _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that had begun before they were traced, on CPython 3.9 to 3.11.
+/* Calls that began before they were traced, on CPython 3.9 to 3.11.
  *
- * Their depths are not known, as C code between two frames counts as well, and a hook that is
- * around calls does not report that they return. So at an event the frames of the thread are looked
- * at. A frame may lie where an earlier one did: with the same code it is a new call, which was
- * reported.
+ * Their depths are unknown, as C code between two frames counts as well, and a hook around calls
+ * does not report that they return. So each event looks at the frames of the thread. A frame may
+ * have the address of an earlier one: with the same code it is a new call, which was reported.
  *
  * Threads: the calling one, with the interpreter's lock. */
 #define Py_BUILD_CORE 1
@@ -80,7 +79,7 @@ uint32_t trace_place_of_frame(const PyFrameObject *frame)
     return place_of(frame_of(frame));
 }
 
-/* The end of a step is always reported, with what called it as the innermost frame. */
+/* The end of a step is always reported, with its caller as the innermost frame. */
 static bool step_is_around(const frame_type *frame, uint32_t depth)
 {
     const PyFrameObject *caller = task_step_caller();
@@ -94,7 +93,7 @@ bool trace_entry_is_around(const struct trace_entry *entry, uint32_t depth)
     if (entry->code == NULL)
         return step_is_around(frame, depth);
     if (depth % 2 == 0 && frame != NULL && hook != NULL && !hook->is_outside)
-        frame = caller_of(frame); /* the innermost is what begins or ends */
+        frame = caller_of(frame); /* the innermost begins or ends */
     while (frame != NULL && !is_of_frame(entry, frame))
         frame = caller_of(frame);
     return frame != NULL;

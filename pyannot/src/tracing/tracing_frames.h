@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that had begun before they were traced, on CPython 3.9 to 3.11: whether they last, as their
- * frames show. Threads: the calling one, with the interpreter's lock. */
+/* Calls that began before they were traced, on CPython 3.9 to 3.11: their frames show whether they
+ * last. Threads: the calling one, with the interpreter's lock. */
 #ifndef PYANNOT_TRACING_FRAMES_H
 #define PYANNOT_TRACING_FRAMES_H
 
@@ -8,13 +8,13 @@
 
 #if PY_VERSION_HEX < 0x030C0000
 
-/* A number of the frame's address: no other frame of the same code has it while this one is there.
- */
+/* Returns a number of the frame's address: no other frame of the same code has it while this one
+ * exists. */
 uint32_t trace_place_of_frame(const PyFrameObject *frame);
-/* Whether an entry of unknown depth is around the event at this depth, which the calling thread is
- * in the middle of: a call that begins or ends, or at an odd depth something that is no frame. */
+/* True if an entry of unknown depth encloses the calling thread's current event at this depth: the
+ * begin or end of a call, or at an odd depth that of something that is not a frame. */
 bool trace_entry_is_around(const struct trace_entry *entry, uint32_t depth);
-/* Whether it is the innermost frame's. */
+/* True if it belongs to the innermost frame. */
 bool trace_entry_is_innermost(const struct trace_entry *entry);
 
 #else

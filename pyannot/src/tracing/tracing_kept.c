@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the tracer keeps what it knows of a code object: see tracing_kept.h. */
+/* Storage of the tracer's data for code objects: see tracing_kept.h. */
 #include "tracing_kept.h"
 #include "tracing_code.h"
 
@@ -11,7 +11,7 @@ enum { FIRST_PLACES = 1024 };
 
 struct trace_table *trace_table; /* NULL until trace_kept_setup */
 
-static struct trace_code *spare; /* of objects that are freed; with the lock, by `next` */
+static struct trace_code *spare; /* of freed objects; with the lock, linked by `next` */
 static int watcher = -1;
 
 /* ---- The table; with the lock ---------------------------------------------------------------- */
@@ -33,7 +33,8 @@ static struct trace_table *make_table(uint32_t count)
     return table;
 }
 
-/* Half of the places are free at least. Who reads the older one misses what comes from here on. */
+/* Keeps at least half of the places free. Readers of the older table miss entries added from now
+ * on. */
 static bool has_room(void)
 {
     struct trace_table *table = trace_table;
@@ -50,7 +51,7 @@ static bool has_room(void)
     return true;
 }
 
-/* Those behind it move up, as far as their own first place allows. */
+/* Later entries move up, as far as their own first place allows. */
 static void take_out(struct trace_table *table, uint32_t place)
 {
     uint32_t free_place = place;
@@ -94,7 +95,7 @@ struct trace_code *trace_kept_add(PyCodeObject *code)
 {
     uint32_t place;
     trace_code_lock();
-    struct trace_code *kept = find(code, &place); /* by another thread, or missed */
+    struct trace_code *kept = find(code, &place); /* added by another thread, or missed */
     if (kept == NULL && has_room() && (kept = take_spare()) != NULL) {
         trace_code_link(kept, code);
         put(trace_table, kept);
@@ -103,7 +104,7 @@ struct trace_code *trace_kept_add(PyCodeObject *code)
     return kept;
 }
 
-/* Its address may be another one's from here on. */
+/* Another object may have this address from now on. */
 static void forget(const PyCodeObject *code)
 {
     uint32_t place;
@@ -169,10 +170,9 @@ static void forget(void *pointer)
 }
 
 /* Stores `kept`. CPython makes room for all indexes in use, and at the end of the code object calls
- * each free function whose index has room, even for a pointer that nobody stored: another user of
- * co_extra would be called for every code object that is traced. Room that CPython made for this
- * pointer is therefore cut after it; it grows when others store theirs. 0, or -1 with an
- * exception. */
+ * the free function of each index with room, even without a stored pointer: that of another user of
+ * co_extra would be called for every traced code object. Room that CPython made for this pointer is
+ * therefore cut after it; it grows when others store theirs. 0, or -1 with an exception. */
 static int store(PyCodeObject *code, struct trace_code *kept)
 {
     bool is_first = code->co_extra == NULL;
@@ -201,7 +201,7 @@ struct trace_code *trace_kept_add(PyCodeObject *code)
     return NULL;
 }
 
-/* Whether co_extra is laid out as it was in all releases so far. */
+/* True if co_extra is laid out as in all releases so far. */
 static bool is_known_layout(PyCodeObject *code)
 {
     void *found = NULL;
@@ -220,8 +220,7 @@ static void free_probe(void *ignored)
     (void)ignored;
 }
 
-/* On a code object of its own, with an index of its own: what is stored there is no pointer of
- * ours. */
+/* Uses a separate code object and index, because the probe is not one of our pointers. */
 static int check_layout(void)
 {
     PyCodeObject *code = PyCode_NewEmpty("probe", "probe", 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the tracer keeps what it knows of a code object.
+/* Storage of the tracer's data for code objects.
  *
- * With the GIL in the code object itself (co_extra). Without it threads read that while it is
- * moved, so there it is found by the object's address in a table of our own. */
+ * With the GIL it is in the code object itself (co_extra). Without it, threads would read co_extra
+ * while it moves, so a table of our own finds the data by the object's address. */
 #ifndef PYANNOT_TRACING_KEPT_H
 #define PYANNOT_TRACING_KEPT_H
 
@@ -10,13 +10,13 @@
 
 #if PYANNOT_FREE_THREADED
 
-/* Open addressing: an object's place is the first that is free, from that of its hash on. Read
- * without a lock, changed with trace_code_lock. Who reads while places move may miss what is there,
- * and then looks again with the lock; what is found is right, as it has the object's address. */
+/* Open addressing: an object's place is the first free one from that of its hash on. Read without a
+ * lock, changed with trace_code_lock. A reader may miss an entry while places move, and then
+ * searches again with the lock; a found entry is right, because it has the object's address. */
 struct trace_table {
-    struct trace_table *older; /* somebody may read it still; together smaller than this one */
+    struct trace_table *older; /* may still have readers; all together smaller than this one */
     uint32_t mask, count;
-    struct trace_code *places[]; /* NULL: free; what they point to is never given back */
+    struct trace_code *places[]; /* NULL: free; the entries are never freed */
 };
 
 extern struct trace_table *trace_table;
@@ -26,7 +26,7 @@ static inline uint32_t trace_place_of(const struct trace_table *table, const PyC
     return (uint32_t)((uintptr_t)code * UINT64_C(0x9e3779b97f4a7c15) >> 32) & table->mask;
 }
 
-/* NULL: none, or missed. Partners: trace_kept_add and what it calls. */
+/* NULL: absent, or missed. Partners: trace_kept_add and what it calls. */
 static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
 {
     const struct trace_table *table = __atomic_load_n(&trace_table, __ATOMIC_ACQUIRE);
@@ -41,13 +41,13 @@ static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
 
 #else
 
-/* Objects/codeobject.c; trace_kept_setup checks that it is so. */
+/* Layout of Objects/codeobject.c; trace_kept_setup checks it. */
 struct trace_extras {
     Py_ssize_t count;
     void *items[1];
 };
 
-extern Py_ssize_t trace_extra; /* index of co_extra; -1: none */
+extern Py_ssize_t trace_extra; /* index of co_extra; -1: not set up */
 
 static inline struct trace_code *trace_kept_find(const PyCodeObject *code)
 {
@@ -64,10 +64,10 @@ int trace_kept_setup(void);
 bool trace_kept_is_set_up(void);
 /* The interpreter has ended. */
 void trace_kept_forget(void);
-/* What is kept of the object, made if there is nothing yet. NULL: no memory. */
+/* Returns the data of the object, made if it is absent. NULL: no memory. */
 struct trace_code *trace_kept_add(PyCodeObject *code);
 
-/* The same, made and judged if it is not known yet. NULL: no memory. */
+/* The same, made and judged if it is unknown. NULL: no memory. */
 static inline struct trace_code *trace_code_of(PyCodeObject *code)
 {
     struct trace_code *found = trace_kept_find(code);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that are counted: how often each line of a chosen function began, and how long it lasted.
+/* Counts lines: how often each line of a chosen function began, and how long it lasted.
  *
  * A line lasts until the next one of its frame begins or the frame is left, with all that it calls;
- * while the same function runs again inside of it, the lines of that run are the ones that last, so
- * that the lines of a function never take more time than passed. What is counted lies in shared
- * memory (annot_sum): nothing has to be told, and nothing is lost when the process is killed.
+ * while the same function runs again inside of it, only the lines of that run last, so that the
+ * lines of a function never take more time than passed. Counts are in shared memory (annot_sum):
+ * they need no events, and survive when the process is killed.
  *
- * What of its time a line spends in functions that are traced themselves, by calls or by lines, has
- * a sum of its own. It changes where such a call begins and ends, not at lines.
+ * The time that a line spends in functions that are traced themselves, by calls or by lines, has a
+ * separate sum. It changes where such a call begins and ends, not at lines.
  *
  * Threads: each its own counts. */
 #include "tracing_lines.h"
@@ -22,30 +22,30 @@ enum { PAGE_LINES = 64, PAGES_MAX = 4096, FRAMES_FIRST = 32 };
 
 struct line_page {
     struct annot_sum *sums[PAGE_LINES]; /* NULL: it did not run, or there is no room */
-    struct annot_sum **callees;         /* the same of what they call; NULL: nothing that is told */
+    struct annot_sum **callees;         /* the same for their callees; NULL: no recorded call */
 };
 
-/* Of a function in a thread. */
+/* A function in a thread. */
 struct line_table {
     annot_name name;
     uint32_t first;  /* its first line */
-    uint32_t latest; /* 1 + its innermost frame; 0: none */
+    uint32_t latest; /* 1 + its innermost frame; 0: it does not run */
     uint32_t page_count;
-    struct line_page **pages; /* NULL where none of the lines ran */
+    struct line_page **pages; /* NULL where no line ran */
 };
 
 struct line_frame {
-    struct annot_sum *sum;    /* of the line that it is at */
-    struct annot_sum *called; /* of what that calls, while `callee` is not 0 */
-    uint64_t called_since;    /* as `since`; 0: it is in none, or what it is in has no time here */
-    struct line_page *page;   /* that the line is in; NULL: not known */
-    uint64_t since; /* of time that is not counted yet; 0: the same function runs inside */
+    struct annot_sum *sum;    /* of its current line */
+    struct annot_sum *called; /* of that line's callees, while `callee` is not 0 */
+    uint64_t called_since;    /* as `since`; 0: in no callee, or its time does not count here */
+    struct line_page *page;   /* of the line; NULL: unknown */
+    uint64_t since;           /* start of the uncounted time; 0: the same function runs inside */
     uint32_t depth;
-    uint32_t callee; /* depth of the outermost call that is told and that it waits for; 0: none */
+    uint32_t callee; /* depth of the outermost recorded call that it waits for; 0: no call */
     uint32_t line;
     uint32_t page_first; /* its first line */
     uint32_t number;     /* of the function */
-    uint32_t around;     /* 1 + the next frame of the same function, outwards */
+    uint32_t around;     /* 1 + the next outer frame of the same function */
 };
 
 struct trace_lines {
@@ -53,8 +53,8 @@ struct trace_lines {
     uint32_t table_count;
     uint32_t count, capacity;
     struct line_frame *frames;
-    struct annot_sum nowhere; /* of frames whose line is not known, or has no sum */
-    bool is_full;             /* there was no room for a sum */
+    struct annot_sum nowhere; /* for frames with an unknown line, or without a sum */
+    bool is_full;             /* there is no room for another sum */
 };
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static struct line_page *make_page(struct line_table *table, uint32_t index)
     return table->pages[index] = calloc(1, sizeof(struct line_page));
 }
 
-/* Of the page that the line is in; without one, no memory, or no line of this function. */
+/* Sets the page of the line; NULL without memory, or for a line outside of this function. */
 static __attribute__((noinline)) void turn_to_page(struct line_table *table,
                                                    struct line_frame *frame, uint32_t line)
 {
@@ -116,7 +116,7 @@ static __attribute__((noinline)) struct annot_sum *add_sum(struct trace_thread *
     return sum ? sum : &lines->nowhere;
 }
 
-/* Of what the line that the frame is at calls. */
+/* Returns the sum for callees of the frame's line. */
 static struct annot_sum *callees_of(struct trace_thread *thread, const struct line_frame *frame)
 {
     struct trace_lines *lines = thread->lines;
@@ -148,7 +148,7 @@ static inline void spend(struct line_frame *frame, uint64_t now)
     frame->since = now;
 }
 
-/* Whoever reads meanwhile counts the time since `since` too. */
+/* Concurrent readers count the time since `since` too. */
 static inline void last_from(struct line_frame *frame, uint64_t now)
 {
     frame->since = now;
@@ -189,7 +189,7 @@ static __attribute__((noinline)) void end_callee(struct line_frame *frame, uint6
     frame->callee = 0;
 }
 
-/* While the same function runs inside, its outer lines have no time, of their own or not. */
+/* While the same function runs inside, its outer lines have no time, own or in callees. */
 static void let_wait(struct line_frame *around, uint64_t now)
 {
     spend_in_callee(around, now);
@@ -197,7 +197,7 @@ static void let_wait(struct line_frame *around, uint64_t now)
     around->since = 0;
 }
 
-/* Frames at this depth and deeper have ended. */
+/* Closes frames at this depth and deeper, which have ended. */
 static void close_frames(struct trace_lines *lines, uint32_t depth, uint64_t now)
 {
     while (lines->count > 0 && lines->frames[lines->count - 1].depth >= depth) {
@@ -252,8 +252,7 @@ static struct trace_lines *lines_of(struct trace_thread *thread)
     return thread->lines;
 }
 
-/* The frame that the thread is in, with its time spent so far. NULL: no memory, or nobody records.
- */
+/* Returns the thread's frame, with its time counted so far. NULL: no memory, or no recording. */
 static inline struct line_frame *frame_now(struct trace_thread *thread,
                                            const struct trace_code *code, uint64_t now)
 {
@@ -269,7 +268,7 @@ static inline struct line_frame *frame_now(struct trace_thread *thread,
     return last;
 }
 
-/* ---- What hooks tell ------------------------------------------------------------------------- */
+/* ---- Events of hooks ------------------------------------------------------------------------- */
 
 static inline void move_to(struct trace_thread *thread, const struct trace_code *code,
                            uint32_t line, bool counts)
@@ -296,7 +295,7 @@ void trace_line(const struct trace_code *code, uint32_t line)
     move_to(trace_thread_now(false), code, line, true);
 }
 
-/* Frames of before may not have told of their end. */
+/* Earlier frames may have ended unreported. */
 void trace_line_begun(const struct trace_code *code)
 {
     struct trace_thread *thread = trace_thread_now(false);
@@ -321,9 +320,9 @@ void trace_line_left(void)
         close_frames(thread->lines, trace_depth(), trace_time());
 }
 
-/* ---- Calls that are told --------------------------------------------------------------------- */
+/* ---- Recorded calls -------------------------------------------------------------------------- */
 
-/* The innermost frame that is less deep; NULL: none. */
+/* Returns the innermost frame that is less deep, or NULL. */
 static struct line_frame *frame_below(const struct trace_lines *lines, uint32_t depth)
 {
     uint32_t count = lines ? lines->count : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Python code calls of the tracer, as functions of _native.
+/* Functions of _native that control the tracer.
  *
  * Threads: one at a time, see pyannot/_trace.py. */
 #include "greenlets.h"
@@ -43,7 +43,7 @@ static bool is_counter(void)
 #endif
 }
 
-/* For a tenth of a millisecond, once. */
+/* Takes a tenth of a millisecond, once. */
 static void measure_clock(void)
 {
     if (trace_now.ns_per_tick > 0)
@@ -57,7 +57,7 @@ static void measure_clock(void)
     trace_now.tiny_ticks = (uint64_t)(TRACE_TINY_NS / trace_now.ns_per_tick);
 }
 
-/* The first way that works here; NULL: *ret_refusal says why none does. */
+/* Returns the first hook that works here; NULL: *ret_refusal is the reason of the last one. */
 static const struct trace_hook *find_hook(const struct trace_options *options,
                                           const char **ret_refusal)
 {
@@ -83,7 +83,7 @@ static void tell_left_out(void)
 #endif
 }
 
-/* Whether that is another interpreter's matter. */
+/* True if another interpreter is traced. */
 static bool is_elsewhere(void)
 {
     return trace_now.interpreter != NULL && trace_now.interpreter != PyInterpreterState_Get();
@@ -115,7 +115,7 @@ static void end(void)
     trace_has_values = trace_now.is_plain = false;
 }
 
-/* Whoever embeds it may begin another one: what was known is of objects that are gone. */
+/* An embedding program may start another one: drops the data of objects that are freed. */
 static bool watches_end;
 
 static void interpreter_ended(void)
@@ -156,7 +156,7 @@ static int begin(const struct trace_options *options)
         options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
     trace_now.is_plain = options->mode == TRACE_EXACT && !options->lines && !trace_has_values &&
                          !trace_now.is_special && !options->callees;
-    trace_now.hears_all = options->callees; /* calls may be going on that have callees */
+    trace_now.hears_all = options->callees; /* calls with callees may be running */
     trace_code_forget_verdicts();
     if (trace_self != NULL)
         trace_self->generation = 0;
@@ -166,7 +166,7 @@ static int begin(const struct trace_options *options)
     return 0;
 }
 
-/* For who reads a recording: what its counts and times of calls are. */
+/* Writes notes for readers of a recording: the meaning of its counts and times of calls. */
 static void tell(void)
 {
     static const char *const words[] = {"", "every one a range",
@@ -193,9 +193,9 @@ static void tell(void)
     annot_process_note(text);
 }
 
-/* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder,
- * own_folder, chosen, values, least_ns): of these 1 arguments, 2 results, 4 exceptions, 8 ranges,
- * 16 callees of those chosen */
+/* trace_begin(mode, library, c_calls, max_depth, select, lines, library_folder, own_folder, chosen,
+ * values, least_ns): bits of values are 1 arguments, 2 results, 4 exceptions, 8 ranges, 16 callees
+ * of those chosen */
 static PyObject *trace_begin(PyObject *module, PyObject *args)
 {
     struct trace_options options = {.mode = TRACE_OFF};
@@ -255,7 +255,7 @@ static PyObject *trace_choose(PyObject *module, PyObject *args)
 
 enum { KNOWN_CALLS = 4 };
 
-/* trace_know(code): calls of it are known ones, see trace_test. */
+/* trace_know(code): makes its calls known ones, see trace_test. */
 static PyObject *trace_know(PyObject *module, PyObject *code)
 {
     (void)module;
@@ -303,8 +303,9 @@ static void tell_known(const char *where, uint32_t heard, uint32_t expected)
     annot_process_note(text);
 }
 
-/* trace_test(function, where): calls one that trace_know was given. Whether all was told of it;
- * None: nobody can say, as tracing began or ended meanwhile, or is not sys.monitoring's. */
+/* trace_test(function, where): calls a function given to trace_know. Returns true if all events
+ * were reported; None if unknown, as tracing began or ended meanwhile, or does not use
+ * sys.monitoring. */
 static PyObject *trace_test(PyObject *module, PyObject *args)
 {
     PyObject *function;
@@ -360,8 +361,8 @@ static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
-/* For gc.callbacks, while tracing was asked for from outside or has callees: no event may say that
- * the recording ended, or that one began. */
+/* For gc.callbacks, while tracing was requested from outside or has callees: there may be no event
+ * to show that the recording ended, or that one began. */
 static PyObject *trace_look(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -372,7 +373,7 @@ static PyObject *trace_look(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* trace_switched(is_on): by somebody else, while the program ran. */
+/* trace_switched(is_on): switched from outside, while the program ran. */
 static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 {
     (void)module;

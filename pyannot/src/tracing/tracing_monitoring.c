@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls as sys.monitoring tells them: CPython 3.12 and later.
+/* Reports calls by sys.monitoring: CPython 3.12 and later.
  *
- * Objects that are called by vectorcall stand behind the events; a function of a module would cost
- * two nanoseconds more. They return None, or DISABLE: then the interpreter does not tell of that
- * place of that code object any more, until restart_events. Exceptions that leave a frame, and
- * those that are thrown into one, cannot be disabled: DISABLE there would be an error. */
+ * The callbacks are objects that are called by vectorcall; a function of a module would cost two
+ * nanoseconds more. They return Py_None, or DISABLE: then the interpreter does not report that
+ * place of that code object again until restart_events. Exceptions that leave a frame, and those
+ * that are thrown into one, cannot be disabled: DISABLE there would be an error. */
 #include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
@@ -24,7 +24,7 @@ enum { FIRST_ID = 3, LAST_ID = 4 }; /* 0 debuggers, 1 coverage, 2 profilers, 5 t
 
 enum { CODE_UNIT = 2 }; /* bytes */
 
-static PyObject *disable; /* sys.monitoring.DISABLE, as long as there is an interpreter */
+static PyObject *disable; /* sys.monitoring.DISABLE, while there is an interpreter */
 static PyObject *callback_type;
 static int tool_id = -1;
 
@@ -40,13 +40,12 @@ static PyObject *monitoring(void)
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
 static bool with_lines;
-static int line_events; /* of a code object whose lines are counted */
-static int call_events; /* of one whose calls are told, if not all are */
-static int all_events;  /* of all code, while calls that are chosen have callees */
+static int line_events; /* of code with counted lines */
+static int call_events; /* of code with traced calls, if not all are */
+static int all_events;  /* of all code, while chosen calls have callees */
 static int base_events; /* of all code otherwise */
 
-/* Events of one code object; the error of an interpreter that has no memory for them is nobody's.
- */
+/* Sets the events of one code object; ignores that the interpreter has no memory for them. */
 static void set_local(PyObject *module, PyObject *code, int events)
 {
     PyObject *result =
@@ -56,8 +55,8 @@ static void set_local(PyObject *module, PyObject *code, int events)
     Py_XDECREF(result);
 }
 
-/* Without the GIL each thread that comes here before has_lines waits until it is so: no line of its
- * frame may begin unheard. */
+/* Without the GIL, each thread that arrives before has_lines is set waits for it: no line of its
+ * frame may begin unreported. */
 static void ask_for_lines(PyCodeObject *code, struct trace_code *lined)
 {
     if (__builtin_expect(__atomic_load_n(&lined->has_lines, __ATOMIC_ACQUIRE), 1))
@@ -85,15 +84,16 @@ static void clear_local(PyObject *module)
     PyErr_Clear();
 }
 
-/* ---- What events call ------------------------------------------------------------------------ */
+/* ---- Callbacks ------------------------------------------------------------------------------- */
 
-/* None needs no reference of its own from 3.12 on. */
+/* Py_None is immortal from 3.12 on. */
 static inline PyObject *answer(bool goes_on)
 {
     return __builtin_expect(goes_on, 1) ? Py_None : Py_NewRef(disable);
 }
 
-/* What begins here is the body of `name`: it answers, with the thread's events in its hands. */
+/* Defines a callback. Its body follows, runs while the thread is in an event, and returns the
+ * answer. */
 #define CALLBACK(name)                                                                             \
     static inline PyObject *name##_event(PyObject *const *args);                                   \
     static PyObject *name(PyObject *self, PyObject *const *args, size_t count, PyObject *names)    \
@@ -113,7 +113,7 @@ CALLBACK(on_start)
     if (__builtin_expect(trace_plain_enter(code, false), 1))
         return Py_None;
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
-    bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it knows that this begins */
+    bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it sees the begin */
     if (lined != NULL) {
         ask_for_lines(code, lined);
         trace_line_begun(lined);
@@ -121,7 +121,7 @@ CALLBACK(on_start)
     return answer(goes_on);
 }
 
-/* A frame goes on that has been suspended; or, not `has_begun`, ends before its first line. */
+/* A suspended frame resumes; or, if not `has_begun`, ends before its first line. */
 static bool resume(PyObject *const *args, bool has_begun)
 {
     PyCodeObject *code = (PyCodeObject *)args[0];
@@ -190,7 +190,7 @@ CALLBACK(on_unwind)
     return Py_None;
 }
 
-/* The same, in each frame that it comes to. */
+/* The same, in each frame that it reaches. */
 CALLBACK(on_raise)
 {
     trace_raised((PyCodeObject *)args[0], args[2]);
@@ -223,8 +223,8 @@ CALLBACK(on_c_return)
     return Py_None;
 }
 
-/* Where an event is wanted: in all code; if calls are traced there, else in code whose lines are
- * counted; in that alone. */
+/* Code in which an event is wanted: all code; all if calls are traced, else code with counted
+ * lines; only code with counted lines. */
 enum { OF_ALL, OF_START, OF_CALLS, OF_LINES, OF_C, OF_RAISE };
 
 static const struct {
@@ -281,7 +281,7 @@ static PyObject *make_callback(vectorcallfunc call)
     return (PyObject *)made;
 }
 
-/* For ever: without the GIL a thread may be in one that is taken back. Borrowed, or NULL with an
+/* Never freed: without the GIL a thread may be in one that was removed. Borrowed, or NULL with an
  * exception. */
 static PyObject *callback_of(int index)
 {
@@ -309,7 +309,7 @@ static int call_quietly(PyObject *result)
     return result ? 0 : -1;
 }
 
-/* 1 taken, 0 it is somebody else's, -1 with an exception. */
+/* 1 taken, 0 in use by another tool, -1 with an exception. */
 static int take_id(PyObject *module, int id)
 {
     PyObject *owner = PyObject_CallMethod(module, "get_tool", "i", id);
@@ -332,7 +332,7 @@ static bool is_wanted(int where, const struct trace_options *options)
                                : true;
 }
 
-/* `callback` None: there is none from now on. 0, or -1 with an exception. */
+/* Py_None as `callback` removes it. 0, or -1 with an exception. */
 static int register_one(PyObject *module, int event, PyObject *callback)
 {
     if (event < 0 || callback == NULL)
@@ -341,7 +341,7 @@ static int register_one(PyObject *module, int event, PyObject *callback)
         PyObject_CallMethod(module, "register_callback", "iiO", tool_id, event, callback));
 }
 
-/* Sets the events above. 0, or -1 with an exception. */
+/* Registers the callbacks above. 0, or -1 with an exception. */
 static int register_all(PyObject *module, const struct trace_options *options)
 {
     bool calls = options->mode != TRACE_OFF && !options->is_chosen_only;
@@ -383,7 +383,7 @@ static void clear_all(PyObject *module)
     if (call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, 0)) < 0 ||
         register_none(module) < 0)
         PyErr_Clear();
-    trace_threads_settle(); /* who asks for lines of more code is in the middle of an event */
+    trace_threads_settle(); /* a thread that requests lines of more code is in an event */
     clear_local(module);
     if (call_quietly(PyObject_CallMethod(module, "free_tool_id", "i", tool_id)) < 0)
         PyErr_Clear();
@@ -436,7 +436,7 @@ static int choose(PyCodeObject *code)
     return result;
 }
 
-/* In the middle of an event, or of the collection of garbage. */
+/* Runs in the middle of an event, or of the collection of garbage. */
 static void hear(bool all)
 {
     PyObject *kind, *value, *traceback;

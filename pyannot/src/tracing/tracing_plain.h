@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls where every one is wanted as a range, and nothing else is asked for (trace_now.is_plain):
- * what the core does of them, without a call of it.
+/* Fast paths where every call is wanted as a range, and no other option is set
+ * (trace_now.is_plain): the core's work without calling it.
  *
- * Threads: as trace_enter and trace_leave. Each returns whether it is done, and the hook goes on;
- * else nothing is, and the other one of these does it. */
+ * Threads: as trace_enter and trace_leave. Each returns true if it has handled the event; if not,
+ * it has no effect, and the hook calls trace_enter or trace_leave. */
 #ifndef PYANNOT_TRACING_PLAIN_H
 #define PYANNOT_TRACING_PLAIN_H
 
@@ -12,23 +12,23 @@
 #include "tracing_state.h"
 #include "tracing_thread.h"
 
-/* NULL: it is not known, or not just wanted. */
+/* NULL: unknown, or not just wanted. */
 static inline struct trace_code *trace_plain_code(PyCodeObject *python_code)
 {
     struct trace_code *code = trace_kept_find(python_code);
     return code != NULL && trace_verdict_of(code) == TRACE_WANTED ? code : NULL;
 }
 
-/* NULL: something is to be found out first. */
+/* NULL: the thread's state is not current, or its lines are counted. */
 static inline struct trace_thread *trace_plain_thread(void)
 {
     struct trace_thread *thread = trace_thread_ready();
     return thread != NULL && thread->lines == NULL ? thread : NULL;
 }
 
-/* ---- With is_plain, by a hook that is around a call ------------------------------------------ */
+/* ---- With is_plain, for a hook around calls -------------------------------------------------- */
 
-/* Returns how many calls the thread is in then; 0: nothing is done. */
+/* Returns the number of open calls of the thread; 0: not handled. */
 static inline uint32_t trace_plain_enter_at(PyCodeObject *python_code, uint32_t depth,
                                             bool continues)
 {
@@ -58,7 +58,7 @@ static inline bool trace_plain_pop(struct trace_thread *thread, uint32_t count, 
     return true;
 }
 
-/* Of the call that was entered so. If it is where it was, its code need not be found again. */
+/* Leaves a call entered so. If it is still innermost, its code need not be found again. */
 static inline bool trace_plain_leave_at(uint32_t count, uint32_t depth)
 {
     struct trace_thread *thread = trace_plain_thread();
@@ -66,9 +66,9 @@ static inline bool trace_plain_leave_at(uint32_t count, uint32_t depth)
            trace_plain_pop(thread, count, depth);
 }
 
-/* ---- By any hook ----------------------------------------------------------------------------- */
+/* ---- For any hook ---------------------------------------------------------------------------- */
 
-/* The depth first: it is a call, and nothing that it would have to keep is known yet. */
+/* Calls trace_depth first, while no value has to be kept across the call. */
 
 static inline bool trace_plain_enter(PyCodeObject *python_code, bool continues)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Hears of calls as profilers do: CPython 3.9 to 3.11, for calls of C functions, and where another
- * tool evaluates frames. It slows down whatever runs while it is set, on 3.11 to less than half.
+/* Reports calls by a profile function: CPython 3.9 to 3.11, for calls of C functions, and where
+ * another tool evaluates frames. It slows down all code that runs while it is set, on 3.11 to less
+ * than half.
  *
- * A profile function belongs to one thread. Those that are there get it at the start, those that
- * `threading` begins later at their begin; others have none. */
+ * A profile function belongs to one thread. Existing threads get it at the start, those that
+ * `threading` starts later at their begin; others do not get it. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
 #include "tracing_state.h"
@@ -22,7 +23,7 @@
 
 static bool is_on;
 
-/* Whether the frame that begins was suspended before. */
+/* True if the frame that begins was suspended before. */
 static bool has_begun(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -42,7 +43,7 @@ static PyCodeObject *code_of(PyFrameObject *frame)
 #endif
 }
 
-/* Whether the frame that is left was a coroutine's, and will go on. */
+/* True if the frame that is left was a coroutine's, and will resume. */
 static bool is_suspended(PyFrameObject *frame, const PyObject *result)
 {
     if (result == NULL || !(code_of(frame)->co_flags & CO_COROUTINE))
@@ -67,7 +68,7 @@ static PyObject *const *slots_of(const PyFrameObject *frame)
 #endif
 }
 
-/* Before it is told. */
+/* Passes on the values of an event, before the event itself. */
 static void see(const PyFrameObject *frame, int what, PyObject *argument)
 {
     if (what == PyTrace_CALL)
@@ -111,7 +112,7 @@ static int take_event(PyObject *object, PyFrameObject *frame, int what, PyObject
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* What `threading` calls in each new thread, at its first event. */
+/* `threading` calls this in each new thread, at its first event. */
 static PyObject *begin_thread(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -123,9 +124,10 @@ static PyObject *begin_thread(PyObject *self, PyObject *args)
 
 static PyMethodDef begin_definition = {"begin_thread", begin_thread, METH_VARARGS, NULL};
 
-static PyObject *begin_function; /* while it is on */
+static PyObject *begin_function; /* while tracing is on */
 
-/* New reference: what threads that `threading` begins get. NULL with an exception. */
+/* Returns the function that `threading` gives to new threads. New reference; NULL with an
+ * exception. */
 static PyObject *get_of_threading(void)
 {
     PyObject *module = PyImport_ImportModule("threading");
@@ -143,7 +145,7 @@ static int set_of_threading(PyObject *function)
     return result ? 0 : -1;
 }
 
-/* An interpreter without `threading` has none. */
+/* True if it is the function of `threading`, or if the interpreter has no `threading`. */
 static bool is_of_threading(PyObject *function)
 {
     PyObject *found = get_of_threading();
@@ -153,7 +155,7 @@ static bool is_of_threading(PyObject *function)
     return is_same;
 }
 
-/* Of each thread that has `before`. */
+/* Sets the function of each thread that has `before`. */
 static int set_of_all(Py_tracefunc before, Py_tracefunc function)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -169,7 +171,7 @@ static const char *profile_refused(const struct trace_options *options)
     if (options->lines)
         return "lines are not counted with calls of C functions before CPython 3.12, nor where "
                "another tool evaluates frames or has set a trace function (sys.settrace)";
-    if (options->exceptions) /* none is set while a profile function runs */
+    if (options->exceptions) /* an exception is not set while a profile function runs */
         return "exceptions are not told with calls of C functions before CPython 3.12, nor where "
                "another tool evaluates frames";
     for (; thread != NULL; thread = PyThreadState_Next(thread))
@@ -181,9 +183,8 @@ static const char *profile_refused(const struct trace_options *options)
     return NULL;
 }
 
-/* Whether a thread has another one than ours, or will, or the main thread, which had ours, has
- * none.
- */
+/* True if a thread has, or will have, another function than ours, or if the main thread has lost
+ * ours. */
 static bool is_taken(void)
 {
     if (!is_of_threading(begin_function))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions are traced.
+/* Selects the functions that are traced.
  *
- * A pattern has `*` and `?`. With a "/" or ".py" at its end it is about files; "MODULE:FUNCTION" is
- * about functions of a module; any other is the name of a module, of a package, or of a function,
- * qualified or not. A module is told by the end of its file's path, so "pkg.mod" is
+ * A pattern has `*` and `?`. With a "/" or ".py" at its end it matches files; "MODULE:FUNCTION"
+ * matches functions of a module; any other is the name of a module, of a package, or of a function,
+ * qualified or not. A module is identified by the end of its file's path, so "pkg.mod" is
  * ".../pkg/mod.py". Code that was compiled from a text has no path but a name, "<string>", which is
- * its module. "-" in front: not those. Where a pattern without "-" is given, nothing else is
- * traced; the last one that fits decides.
+ * its module. A leading "-" excludes. If there is a pattern without "-", only matching functions
+ * are traced; the last pattern that matches decides.
  *
- * Threads: written while nothing is traced. */
+ * Threads: written while tracing is off. */
 #include "tracing_select.h"
 #include "tracing.h"
 #include "tracing_code.h"
@@ -23,7 +23,7 @@
 enum { PATTERNS_MAX = 64, PATTERN_SIZE = 512, FOLDER_SIZE = 4096 };
 
 struct patterns {
-    char *text; /* the patterns, each ended by NUL */
+    char *text; /* the patterns, each terminated by NUL */
     const char *items[PATTERNS_MAX];
     int count;
     bool any_wanted;
@@ -83,7 +83,7 @@ static bool fits(const char *pattern, const char *text)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-/* "*"`between`"pattern"`after`. */
+/* Matches `text` with before, pattern and after in a row. */
 static bool fits_between(const char *before, const char *pattern, const char *after,
                          const char *text)
 {
@@ -94,7 +94,7 @@ static bool fits_between(const char *before, const char *pattern, const char *af
     return fits(whole, text);
 }
 
-/* Any folder may be called so; one with __init__.py is a package. */
+/* Any folder may have this name; one with __init__.py is a package. */
 static bool is_in_package(const char *folder, const char *file)
 {
     static const char init[] = "/__init__.py";

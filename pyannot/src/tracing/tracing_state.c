@@ -7,7 +7,7 @@ struct trace_now trace_now;
 bool trace_has_values;
 __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
 
-/* Nobody records any more: as if it had been asked for nothing. */
+/* The recording is over: makes an empty request. */
 static int end_asked(void *ignored)
 {
     PyObject *module = PyImport_ImportModule("pyannot._trace");
@@ -24,6 +24,6 @@ void trace_end_later(void)
 {
     if (!__atomic_exchange_n(&trace_now.is_asked, false, __ATOMIC_RELAXED))
         return;
-    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* then at the next call */
+    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* retried at the next call */
     __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the process is traced now, and numbers that all its threads count.
+/* How the process is traced now, and counters of all its threads.
  *
  * Threads: trace_now and trace_has_values change while no thread is in the middle of an event. */
 #ifndef PYANNOT_TRACING_STATE_H
@@ -14,28 +14,27 @@
 
 #define RARE(condition) (__builtin_expect((condition) != 0, 0))
 
-/* How the process is traced now. */
 struct trace_now {
     struct trace_options options;
-    const struct trace_hook *hook; /* NULL: it is not; trace_is_on */
-    bool is_special;               /* depth or library make a difference */
-    bool is_plain;                 /* exact, and nothing else is asked for */
-    bool is_asked;                 /* from outside, for a recording that is in progress */
+    const struct trace_hook *hook; /* NULL: tracing is off; see trace_is_on */
+    bool is_special;               /* depth, library or ranges make a difference */
+    bool is_plain;                 /* exact, without further options */
+    bool is_asked;                 /* requested from outside, for the current recording */
     bool hears_all;                /* callees: the hook reports every function for now */
-    uint64_t tiny_ticks;           /* adaptive: what calls of a tiny function take together */
-    uint32_t tiny_calls;           /* of how many */
-    bool reads_counter;            /* times of libannot are those of the time stamp counter */
+    uint64_t tiny_ticks;           /* adaptive: limit for tiny_calls calls of a tiny function */
+    uint32_t tiny_calls;           /* number of calls that decide */
+    bool reads_counter;            /* libannot's time is the time stamp counter */
     double ns_per_tick;            /* measured at start */
     PyInterpreterState *interpreter;
-    uint64_t epoch; /* which start this is: TRACE_EPOCH times its number */
+    uint64_t epoch; /* number of the start, times TRACE_EPOCH */
 };
 
 #define TRACE_EPOCH (UINT64_C(1) << 40)
 
 extern struct trace_now trace_now; /* changes while no thread is in the middle of an event */
 
-/* For what is no event of the hook: asked with trace_thread_begins, the answer holds until
- * trace_thread_ends. Partner: trace_begin, trace_end. */
+/* For code outside the hook's events: between trace_thread_begins and trace_thread_ends the answer
+ * holds. Partner: trace_begin, trace_end. */
 static inline bool trace_is_on(void)
 {
     return __atomic_load_n(&trace_now.hook, __ATOMIC_RELAXED) != NULL;
@@ -43,7 +42,7 @@ static inline bool trace_is_on(void)
 
 #define TRACE_DOMAIN "python calls"
 
-/* As annot_queue_time, without a call where that is one instruction. */
+/* As annot_queue_time, without a call where it is one instruction. */
 static inline uint64_t trace_time(void)
 {
 #if defined(__x86_64__)
@@ -53,11 +52,11 @@ static inline uint64_t trace_time(void)
     return annot_queue_time();
 }
 
-/* A function is tiny if a number of its calls together take less than this. It is a thousand calls
- * at first, fewer (longer ones) as long as a thread spends much of its time on being told of. */
+/* A function is tiny if a number of its calls together take less than this: a thousand calls at
+ * first, fewer (longer ones) while reports take too much of a thread's time. */
 enum { TRACE_TINY_NS = 2000000, TRACE_TINY_CALLS = 1000, TRACE_TINY_CALLS_LEAST = 62 };
 
-/* Who asked for it records no more: it ends soon. (tracing_state.c) */
+/* The recording that requested tracing is over: tracing ends soon. (tracing_state.c) */
 void trace_end_later(void);
 
 /* Arguments, results or exceptions are recorded with the calls. */
@@ -65,7 +64,7 @@ extern bool trace_has_values;
 
 /* ---- Counts of all threads --------------------------------------------------------------------
  *
- * Returns what it was. */
+ * Returns the previous value. */
 
 static inline uint32_t trace_count(uint32_t *count, uint32_t number)
 {
@@ -87,7 +86,7 @@ static inline void trace_count_ticks(uint64_t *ticks, uint64_t number)
 #endif
 }
 
-/* Whether it is the first time. */
+/* Returns true the first time. */
 static inline bool trace_first(bool *is_done)
 {
     return !__atomic_exchange_n(is_done, true, __ATOMIC_RELAXED);

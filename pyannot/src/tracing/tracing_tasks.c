@@ -11,28 +11,28 @@
 #include "tracing_state.h"
 #include "tracing_thread.h"
 
-/* A call of a coroutine that has begun. The frame tells it from others of its function: one that
- * the collector of garbage closes ends while any task runs. */
+/* An open call of a coroutine. The frame distinguishes it from others of its function: one that the
+ * collector of garbage closes ends while any task runs. */
 struct whole {
     annot_name name;
     const void *frame;
 };
 
-/* Of a task whose calls are traced. */
+/* A task with traced calls. */
 struct trace_task {
     struct annot_track track;
-    uint64_t gate;      /* its generation, when that was last known to go on: */
-    uint64_t recording; /* in which what is open was begun */
-    uint64_t start;     /* of the tracer; what was begun under another one ends */
+    uint64_t gate;      /* generation at which `recording` was last checked */
+    uint64_t recording; /* in which the open calls began */
+    uint64_t start;     /* of the tracer; calls begun under another one end */
     struct whole *open; /* outermost first */
     uint32_t count, room;
-    annot_name context; /* of its steps; 0: not looked for yet */
-    bool is_suspended;  /* that is told, inside of all that is open */
+    annot_name context; /* of its steps; 0: not looked up yet */
+    bool is_suspended;  /* recorded, inside of all open calls */
 };
 
 enum { ROOM_FIRST = 8, OPEN_MAX = 4096 };
 
-/* W: who begins to trace, R: all, atomic, relaxed. Borrowed; NULL: nobody's tasks are looked at. */
+/* W: thread that begins to trace, R: all, atomic, relaxed. Borrowed; NULL: tasks are not traced. */
 static struct state *owner;
 
 void trace_tasks_setup(struct state *state)
@@ -46,7 +46,7 @@ void trace_tasks_left(const struct state *state)
         __atomic_store_n(&owner, NULL, __ATOMIC_RELAXED);
 }
 
-/* ---- A task's part --------------------------------------------------------------------------- */
+/* ---- Data of a task -------------------------------------------------------------------------- */
 
 /* NULL: no memory. */
 static struct trace_task *part_of(struct task_track *track)
@@ -68,8 +68,8 @@ static void close_from(struct trace_task *task, uint32_t first)
         annot_track_end(&task->track);
 }
 
-/* What was begun in another recording is not open in this one; what was begun before the tracer was
- * stopped has ended meanwhile, or nobody will hear of it. */
+/* Calls begun in another recording are not open in this one; those begun before the tracer was
+ * stopped have ended meanwhile, or will end unreported. */
 static void renew(struct trace_task *task)
 {
     uint64_t gate = annot_gate_v1.generation, start = trace_now.epoch / TRACE_EPOCH;
@@ -108,7 +108,7 @@ void trace_task_forget(struct task_track *track)
 static struct annot_event event_of(annot_domain *domain, enum annot_calls_role role,
                                    annot_name name)
 {
-    annot_domain known = __atomic_load_n(domain, __ATOMIC_RELAXED); /* the same whoever stores it */
+    annot_domain known = __atomic_load_n(domain, __ATOMIC_RELAXED); /* all threads store the same */
     if (known == 0) {
         known = annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, role);
         __atomic_store_n(domain, known, __ATOMIC_RELAXED);
@@ -148,7 +148,7 @@ static void begin(struct trace_task *task, struct whole whole)
     task->open[task->count++] = whole;
 }
 
-/* With those that began inside of it, and of which nobody heard that they ended. */
+/* Also ends calls that began inside of it, and ended unreported. */
 static void end(struct trace_task *task, const void *frame)
 {
     uint32_t at = task->count;
@@ -178,12 +178,12 @@ static void tell(struct trace_task *task, struct whole whole, enum trace_piece p
         begin(task, whole);
     else if (piece == TRACE_ENDS)
         end(task, whole.frame);
-    else if (is_outermost) /* with it all that is open */
+    else if (is_outermost) /* stands for all open ones */
         piece == TRACE_RESUMES ? resume(task) : suspend(task);
 }
 
 #if PY_VERSION_HEX < 0x030C0000
-static const void *seen_frame; /* by who has the interpreter's lock */
+static const void *seen_frame; /* set with the interpreter's lock */
 
 void trace_see_frame(const void *frame)
 {
@@ -191,7 +191,8 @@ void trace_see_frame(const void *frame)
 }
 #endif
 
-/* Of the coroutine that begins, goes on or ends. It stays where it is as long as that is there. */
+/* Returns the frame of the coroutine that begins, resumes or ends. Its address is stable while it
+ * exists. */
 static const void *frame_now(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -203,7 +204,7 @@ static const void *frame_now(void)
 #endif
 }
 
-/* An exception may be on its way. */
+/* Preserves an exception that is propagating. */
 static struct task_track *running(struct state *state)
 {
     PyObject *kind, *value, *traceback;
@@ -231,7 +232,7 @@ void trace_coroutine(const struct trace_code *code, enum trace_piece piece)
 
 enum { RANGES_MAX = 64 };
 
-/* The range of a task's life is around all that it does, and none of the program's. */
+/* The range of a task's life encloses all its work, and is not the program's. */
 static bool is_life(const struct annot_open_range *range)
 {
     return range->is_shown && range->domain == task_event().domain;
@@ -255,7 +256,7 @@ static bool wants_steps(void)
            options->max_depth == 0 && trace_now.interpreter == PyInterpreterState_Get();
 }
 
-/* What stands around the calls of a task, or of a greenlet. 0: no memory. */
+/* Returns the name of the context around the calls of a task or greenlet. 0: no memory. */
 static annot_name context_of(struct task_track *track, bool *ret_continues)
 {
     struct trace_task *task = part_of(track);
@@ -277,7 +278,7 @@ static bool begin_step(struct task_track *track)
     PyFrameObject *caller = PyThreadState_GetFrame(PyThreadState_Get());
     if (task_step != NULL && task_step->track == track)
         task_step->caller = caller;
-    Py_XDECREF(caller); /* it runs */
+    Py_XDECREF(caller); /* the running frame stays */
     return true;
 }
 
@@ -310,8 +311,8 @@ void trace_step_end(void)
 
 /* ---- Greenlets ------------------------------------------------------------------------------- */
 
-/* The calls that were open end for now, and those that the frames of the other one are in go on: as
- * after any moment in which nothing was heard of the thread. */
+/* Closes the open calls, and resumes those in the frames of the other greenlet, as after any moment
+ * without events of the thread. */
 void trace_greenlet_switched(void)
 {
     struct trace_thread *thread = trace_self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that a thread is in.
+/* The open calls of a thread.
  *
  * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
 #include "tracing_thread.h"
@@ -29,8 +29,8 @@ enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384, SETTLE_US = 100, SETTLE_TRIES = 
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-/* All of them. Who holds it tells counts, of its own thread or of others, which are not in the
- * middle of an event then. */
+/* List of all threads. The holder of the lock may write counts of its own thread, or of others that
+ * are not in the middle of an event. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_thread *all;
 
@@ -54,14 +54,14 @@ static void unlink_thread(struct trace_thread *thread)
         all = thread->next;
 }
 
-/* Calls and lines that are counted last no longer. */
+/* Stops counting the open calls and lines. */
 static void pause_counts(struct trace_thread *thread)
 {
     trace_tree_pause(thread);
     trace_lines_pause(thread);
 }
 
-/* Not the calling thread: it is the one that stops tracing. Partner: trace_thread_ends. */
+/* Excludes the calling thread, which stops tracing. Partner: trace_thread_ends. */
 static bool is_in_event(const struct trace_thread *thread)
 {
     return thread != trace_self && __atomic_load_n(&thread->is_busy, __ATOMIC_ACQUIRE);
@@ -88,7 +88,7 @@ static bool any_in_event(void)
     return any;
 }
 
-/* For half a second: one that waits for longer does not come back, as when the interpreter ends. */
+/* Waits half a second: a thread that waits longer does not return, as when the interpreter ends. */
 void trace_threads_settle(void)
 {
     for (int i = 0; i < SETTLE_TRIES && any_in_event(); i++) {
@@ -124,7 +124,7 @@ bool trace_threads_have(const struct trace_code *code)
     return found;
 }
 
-/* What is counted lies in their memory. */
+/* The tree and the lines point into the sums. */
 static void end_counts(struct trace_thread *thread)
 {
     trace_tree_free(thread);
@@ -132,7 +132,7 @@ static void end_counts(struct trace_thread *thread)
     annot_sums_end(&thread->sums);
 }
 
-/* Before libannot gives its stream back, or begins another one. */
+/* Runs before libannot frees the thread's stream, or begins another one. */
 static void end_thread(void *pointer)
 {
     struct trace_thread *thread = pointer;
@@ -148,15 +148,15 @@ static void end_thread(void *pointer)
     free(thread);
 }
 
-/* Whether it has heard of calls since tracing began. */
+/* True if it has had events since tracing began. */
 static bool is_of_this_start(const struct trace_thread *thread)
 {
     return thread->generation != 0 &&
            thread->generation / TRACE_EPOCH == trace_now.epoch / TRACE_EPOCH;
 }
 
-/* In a child, before anything else runs: other threads are not there, nor is whoever held the lock;
- * what they counted is the parent's, and what lies in its memory soon is not there. */
+/* Runs first in a child: other threads do not exist there, nor does the holder of the lock; the
+ * counts are the parent's, and their memory will be unmapped soon. */
 static void after_fork(void)
 {
     struct trace_thread *thread = trace_self;
@@ -166,7 +166,7 @@ static void after_fork(void)
     if (thread == NULL)
         return;
     thread->previous = thread->next = NULL;
-    thread->told_since = 0; /* its processor time begins anew */
+    thread->told_since = 0; /* its CPU time begins anew */
     thread->inherited = 0;
     thread->forked = is_of_this_start(thread) ? thread->count : 0;
     thread->generation = 0;
@@ -217,7 +217,7 @@ bool trace_is_held(const struct trace_thread *thread, const struct trace_code *c
     return caller == NULL || caller->is_library;
 }
 
-/* Whether the innermost entry is over at an event of this depth. */
+/* True if the innermost entry has ended at an event of this depth. */
 static inline bool is_over(const struct trace_thread *thread, uint32_t depth)
 {
     if (thread->count == 0)
@@ -228,8 +228,8 @@ static inline bool is_over(const struct trace_thread *thread, uint32_t depth)
     return entry->depth >= depth;
 }
 
-/* Whether the entry, which is taken off, is of the frame that the event is about: of those that end
- * the outermost. */
+/* True if the entry, which is taken off, belongs to the frame of the event: the outermost of those
+ * that end. */
 static bool is_of_event(const struct trace_thread *thread, const struct trace_entry *entry,
                         uint32_t depth)
 {
@@ -253,8 +253,8 @@ void trace_thread_close(struct trace_thread *thread, uint32_t depth)
     }
 }
 
-/* What ends. Of a recursion each call has its own share, else the outermost ones would make a tiny
- * function seem large. */
+/* Measures a call that ends. In a recursion each call has its own share, else the outermost ones
+ * would make a tiny function seem large. */
 static void measure(struct trace_thread *thread, uint32_t index)
 {
     struct trace_entry *entry = &thread->entries[index];
@@ -296,10 +296,10 @@ bool trace_named_enter(struct trace_thread *thread, annot_name name, bool contin
 
 /* ---- From frames ----------------------------------------------------------------------------- */
 
-/* A frame of the calling thread. */
+/* An open frame of the calling thread. */
 struct open_frame {
     PyCodeObject *code; /* owned */
-    uint32_t depth;     /* of its call, or TRACE_DEPTH_UNKNOWN, and then its place */
+    uint32_t depth;     /* of its call; if TRACE_DEPTH_UNKNOWN, use place: */
     uint32_t place;
 };
 
@@ -321,7 +321,8 @@ static struct open_frame open_frame_of(PyFrameObject *frame, uint32_t depth)
 
 #endif
 
-/* Innermost first. Returns how many; *ret_step: which has called a step of a task, or -1. */
+/* Takes frames, innermost first. Returns their number; *ret_step: the one that called a step of a
+ * task, or -1. */
 static int take_frames(struct open_frame *frames, int limit, bool is_entering, int *ret_step)
 {
     const PyFrameObject *step = task_step_caller();
@@ -347,7 +348,7 @@ static int take_frames(struct open_frame *frames, int limit, bool is_entering, i
     return count;
 }
 
-/* The next of its entries is a call that began before. */
+/* Reopens the next entry, a call that began before. */
 static void go_on(struct trace_thread *thread, struct trace_entry *entry)
 {
     annot_name name = entry->code ? entry->code->name : entry->name;
@@ -397,7 +398,7 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
     for (int i = count; i-- > 0;) {
         open_again(thread, &frames[i], &inherited);
         if (i == step)
-            trace_step_again(thread, frames[i].depth | 1); /* unknown stays so */
+            trace_step_again(thread, frames[i].depth | 1); /* keeps TRACE_DEPTH_UNKNOWN */
     }
     for (int i = 0; i < count; i++)
         Py_DECREF(frames[i].code);
@@ -405,7 +406,7 @@ static void open_frames(struct trace_thread *thread, bool is_entering)
     PyErr_Restore(kind, value, traceback);
 }
 
-/* Some may have returned. Those of a greenlet that does not run are still the same. */
+/* Some may have returned. Those of a suspended greenlet are the same. */
 static void count_inherited(struct trace_thread *thread)
 {
     uint32_t count = 0;
@@ -415,8 +416,8 @@ static void count_inherited(struct trace_thread *thread)
         thread->inherited = count;
 }
 
-/* In a forked child: the calls that the thread is in are the parent's, and end here when the
- * parent's do not. */
+/* In a forked child: opens the thread's calls as the parent's; they end here independently of the
+ * parent. */
 static void open_inherited(struct trace_thread *thread)
 {
     for (uint32_t i = 0; i < thread->forked; i++) {
@@ -431,9 +432,9 @@ static void open_inherited(struct trace_thread *thread)
     count_inherited(thread);
 }
 
-/* The gate also changes when anybody's recording begins or ends, and counts go on in that which
- * this process is in. In a child they are the parent's. Calls that last begin again where frames
- * are opened; lines just last. Where nothing was traced meanwhile, nothing lasts. */
+/* The gate also changes when another recording begins or ends, and counts go on in the recording
+ * that this process is in. In a child they are the parent's. Open calls begin again when frames are
+ * opened; open lines just last. If tracing was off meanwhile, no counts last. */
 static void begin_counts(struct trace_thread *thread)
 {
     if (thread->sums.segment != NULL && annot_sums_are_current(&thread->sums)) {
@@ -445,7 +446,7 @@ static void begin_counts(struct trace_thread *thread)
     (void)annot_sums_begin(&thread->sums);
 }
 
-/* By tokens alone: the rest of an entry may be of another start. Those of a recording that is over
+/* Uses tokens alone: the rest of an entry may be of another start. Tokens of a finished recording
  * have no effect. */
 static void leave_all(struct trace_thread *thread)
 {
@@ -453,9 +454,9 @@ static void leave_all(struct trace_thread *thread)
         annot_code_leave(thread->entries[--thread->count].token);
 }
 
-/* Another program's recording began or ended, or a filter changed: the recording that has the calls
- * goes on, and so do they. Not if the innermost one was held back by a filter, which may be gone.
- */
+/* True if another program's recording began or ended, or a filter changed: the recording of the
+ * open calls goes on, and so do they. Not if a filter, which may be removed, held back the
+ * innermost one. */
 static bool goes_on(const struct trace_thread *thread, uint64_t gate)
 {
     bool is_held = thread->count > 0 && thread->entries[thread->count - 1].token == ANNOT_CODE_HELD;
@@ -464,7 +465,7 @@ static bool goes_on(const struct trace_thread *thread, uint64_t gate)
            annot_sums_are_current(&thread->sums);
 }
 
-/* The calls that are open end, and those of the frames that the thread is in go on. */
+/* Closes the open calls, and resumes those of the thread's frames. */
 static struct trace_thread *open_anew(struct trace_thread *thread, uint64_t gate, bool is_entering)
 {
     if (RARE(thread->inherited != 0))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that a thread is in.
+/* The open calls of a thread.
  *
  * Threads: each its own. The state is made at a thread's first event and freed when it ends. */
 #ifndef PYANNOT_TRACING_THREAD_H
@@ -11,12 +11,12 @@
 
 struct trace_node; /* tracing_tree.c */
 
-/* A frame that a thread is in. */
+/* An open call of a thread. */
 struct trace_entry {
     struct trace_code *code; /* NULL: a call of a C function */
     uint32_t depth;          /* of calls of Python, or TRACE_DEPTH_UNKNOWN */
     uint32_t token;          /* of annot_code_enter */
-    bool is_inside;          /* it has callees, or a caller has */
+    bool is_inside;          /* it or a caller has callees */
 
     union {
         annot_name name; /* of a C function */
@@ -25,13 +25,13 @@ struct trace_entry {
 
     union {
         uint64_t start;          /* adaptive */
-        struct trace_node *node; /* aggregate: what called it */
+        struct trace_node *node; /* aggregate: its caller */
     };
 };
 
-/* Before 3.12 the depth counts calls of C, too, and so the depth of a call that had begun before it
- * was traced is not known. Its frame shows whether it lasts: tracing_frames.c. As a number it is
- * deeper than any event, so that a comparison of depths never takes such a call for a caller. */
+/* Before 3.12 the depth counts calls of C, too, so the depth of a call that began before tracing is
+ * unknown. Its frame shows whether it lasts: tracing_frames.c. As a number it is deeper than any
+ * event, so that a comparison of depths never takes such a call for a caller. */
 #define TRACE_DEPTH_UNKNOWN UINT32_MAX
 
 static inline bool trace_entry_is_of(const struct trace_entry *entry, const struct trace_code *code)
@@ -39,42 +39,42 @@ static inline bool trace_entry_is_of(const struct trace_entry *entry, const stru
     return entry->code == code || (entry->code != NULL && entry->code->of == code);
 }
 
-/* Of a thread of the operating system. */
+/* State of a thread of the operating system. */
 struct trace_thread {
-    struct trace_thread *previous, *next; /* of all */
-    uint64_t generation; /* of the gate, and the epoch; 0: the stack below is not true */
+    struct trace_thread *previous, *next; /* list of all */
+    uint64_t generation; /* of the gate, and the epoch; 0: the stack below is invalid */
     uint32_t count, capacity;
     struct trace_entry *entries;
-    uint32_t forked;    /* in a child that has heard of no call yet: what count was at the fork */
-    uint32_t inherited; /* in a child: how many calls of those are open, the outermost ones */
-    const void *inherited_in;         /* the greenlet that is in them; NULL: the thread has none */
-    struct annot_sums sums;           /* where the next two count */
-    struct trace_tree *tree;          /* aggregate; NULL: none yet */
-    struct trace_lines *lines;        /* the same of lines */
-    struct trace_callable *callables; /* names that it keeps, without the GIL; NULL: none yet */
-    const void *raised;               /* the last exception that left a call, and which entry */
+    uint32_t forked;    /* in a child before its first event: count at the fork */
+    uint32_t inherited; /* in a child: number of inherited calls still open, the outermost ones */
+    const void *inherited_in;         /* the greenlet with these calls; NULL: no greenlets */
+    struct annot_sums sums;           /* storage of the next two */
+    struct trace_tree *tree;          /* aggregate; NULL: not made yet */
+    struct trace_lines *lines;        /* the same for lines */
+    struct trace_callable *callables; /* cached names, without the GIL; NULL: not made yet */
+    const void *raised;               /* the last exception that left a call, at this entry: */
     uint32_t raised_index;
     uint32_t known;      /* events of known calls so far */
-    uint32_t told;       /* adaptive: calls since the last look at what they cost */
-    uint64_t told_since; /* the thread's processor time then, in ns */
+    uint32_t told;       /* adaptive: calls since the last look at their cost */
+    uint64_t told_since; /* the thread's CPU time at that look, in ns */
     bool is_busy;        /* in the middle of an event: trace_threads_settle */
 };
 
 extern __thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
 
-/* Whether a caller of the thread's next call is chosen with callees. */
+/* True if a caller of the thread's next call is chosen with callees. */
 static inline bool trace_is_inside(const struct trace_thread *thread)
 {
     return thread->count > 0 && thread->entries[thread->count - 1].is_inside;
 }
 
-/* The thread's state, its stack put right by the frames that it is in, without the innermost if
+/* Returns the thread's state, its stack corrected by its frames, without the innermost frame if
  * that begins. NULL without a recording or memory. */
 struct trace_thread *trace_thread_sync(bool is_entering);
-/* Puts the stack right after a switch to another greenlet. */
+/* Corrects the stack after a switch to another greenlet. */
 void trace_thread_switched(struct trace_thread *thread);
 
-/* The same if that is so already, else NULL. */
+/* Returns the state if its stack is current, else NULL. */
 static inline struct trace_thread *trace_thread_ready(void)
 {
     struct trace_thread *thread = trace_self;
@@ -85,7 +85,7 @@ static inline struct trace_thread *trace_thread_ready(void)
     return thread;
 }
 
-/* Either of them. */
+/* Returns the state, corrected if necessary. */
 static inline struct trace_thread *trace_thread_now(bool is_entering)
 {
     struct trace_thread *thread = trace_thread_ready();
@@ -97,9 +97,9 @@ bool trace_thread_make(void);
 
 #if PYANNOT_FREE_THREADED
 
-/* Around all that is done for an event. Between the two a thread may be stopped by others only
- * where it waits; so, once the world was stopped, who stopped it knows by is_busy whether it is in
- * there. False: no memory, and nothing is to be done. Partner: trace_threads_settle. */
+/* Around all work for an event. In between, a thread can be stopped only where it waits, so after
+ * the world was stopped is_busy shows whether the thread is in an event. False: no memory, the
+ * event is skipped. Partner: trace_threads_settle. */
 static inline bool trace_thread_begins(void)
 {
     if (RARE(trace_self == NULL) && !trace_thread_make())
@@ -126,33 +126,33 @@ static inline void trace_thread_ends(void)
 
 #endif
 
-/* Without the GIL: returns when no other thread is in the middle of an event. The world has been
- * stopped since events ended. */
+/* Without the GIL: returns when no other thread is in the middle of an event. The world must have
+ * been stopped since events ended. */
 void trace_threads_settle(void);
 
-/* In a forked child, where Python code may run again: it is in its parent's calls. */
+/* In a forked child, where Python code may run again: opens the parent's calls. */
 void trace_thread_forked(void);
-/* Room for one more entry. */
+/* Makes room for one more entry. */
 bool trace_thread_grow(struct trace_thread *thread);
-/* Closes entries that the interpreter has left: those at this depth and deeper, and of those whose
- * depth is not known the ones that have no frame around the event. 0: all. */
+/* Closes entries that the interpreter has left: those at this depth and deeper, and those of
+ * unknown depth without a frame around the event. 0: all. */
 void trace_thread_close(struct trace_thread *thread, uint32_t depth);
-/* The same at an exit; with TRACE_ADAPTIVE the calls are measured. */
+/* The same at an exit; also measures the calls with TRACE_ADAPTIVE. */
 void trace_thread_leave(struct trace_thread *thread, uint32_t depth);
-/* Whether a call has no range of its own because of where it is. */
+/* True if a call has no range because of its place in the stack. */
 bool trace_is_held(const struct trace_thread *thread, const struct trace_code *code);
-/* Something that is no frame; in the innermost one if it is deeper than that, and trace_c_leave
- * ends it. False: no memory. */
+/* Enters something that is not a frame; if deeper than the innermost frame, it is inside it, and
+ * trace_c_leave ends it. False: no memory. */
 bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues,
                        uint32_t depth);
 int trace_thread_setup(void);
-/* What is counted lasts no longer, in any thread: none is in the middle of an event. */
+/* Closes the counts of all threads that are not in the middle of an event. */
 void trace_threads_pause(void);
-/* Whether a thread is in a call of it. Where there is no lock, that cannot be known: true. */
+/* True if a thread is in a call of it. Always true without the GIL, where this is unknown. */
 bool trace_threads_have(const struct trace_code *code);
 
-/* Twice as deep as the calling thread is in calls of Python: the depth of the innermost frame. What
- * that calls and is no frame is deeper by one. */
+/* Returns twice the calling thread's depth in calls of Python: the depth of the innermost frame.
+ * Its calls that are not frames are deeper by one. */
 static inline uint32_t trace_depth_of(const PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -169,7 +169,8 @@ static inline uint32_t trace_depth(void)
     return trace_depth_of(PyThreadState_Get());
 }
 
-/* The entry of a call that begins, which counts once thread->count is raised. NULL: no memory. */
+/* Returns the entry for a call that begins; it counts once thread->count is raised. NULL: no
+ * memory. */
 static inline struct trace_entry *trace_thread_push(struct trace_thread *thread,
                                                     struct trace_code *code, uint32_t depth)
 {

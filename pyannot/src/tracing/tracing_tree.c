@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that are counted: a tree of calling contexts for each thread.
+/* Counts calls in a tree of calling contexts for each thread.
  *
- * A node is a function and who called it, whoever called that, and so on. What is counted there
- * lies in shared memory (annot_sum): nothing has to be told, and nothing is lost when the process
- * is killed. Nodes of all threads are at most NODES_MAX; that many fit in the half of the pool that
- * is for sums. A call that finds no room for one counts for its function alone, as if nobody had
- * called it: some are kept back for that.
+ * A node is a function with its caller, the caller of that, and so on. Its counts are in shared
+ * memory (annot_sum): they need no events, and survive when the process is killed. Nodes of all
+ * threads are at most NODES_MAX; that many fit in the half of the pool that is for sums. A call
+ * without room for a node counts for its function alone, as if it had no caller: some nodes are
+ * reserved for that.
  *
  * Threads: each its own tree. */
 #include "tracing_tree.h"
@@ -19,17 +19,17 @@ enum {
     NODES_MAX = 200000, /* of the process: 40 bytes, 8 to 16 of a table, and 32 of a block */
     KEPT_BACK = NODES_MAX / 8,
     PART_NODES = 256,
-    DEPTH_MAX = 2000, /* below what the collector reads */
+    DEPTH_MAX = 2000, /* below the limit of the collector */
     FIRST_SLOTS = 256,
 };
 
 struct trace_node {
     struct trace_node *parent;
-    struct trace_node *latest; /* of the places it called, the last one */
+    struct trace_node *latest; /* the callee called last */
     struct annot_sum *sum;
     annot_name name;
     uint32_t depth;
-    annot_name range; /* the innermost one on its path; 0: none */
+    annot_name range; /* the innermost one on its path; 0: no range */
 };
 
 struct part {
@@ -40,14 +40,14 @@ struct part {
 
 struct trace_tree {
     struct trace_node root;   /* the thread itself */
-    struct annot_sum nowhere; /* of that: time that is nobody's */
+    struct annot_sum nowhere; /* its sum: time outside of calls */
     struct trace_node *now;
     struct trace_node *other;
     struct part *parts;
     struct trace_node **slots; /* by parent and name */
     uint32_t slot_count, node_count;
-    bool is_full, is_crowded; /* there was no room for a function, for a path */
-    uint64_t since;           /* of the time that is not counted yet */
+    bool is_full, is_crowded; /* there is no room for a function, for a path */
+    uint64_t since;           /* start of the time that is not counted yet */
 };
 
 static uint32_t nodes_left = NODES_MAX; /* W: all, atomic */
@@ -70,7 +70,7 @@ static void place(struct trace_tree *tree, struct trace_node *node)
     tree->slots[slot] = node;
 }
 
-/* Three of four slots are in use at most. */
+/* At most three of four slots are in use. */
 static bool grow(struct trace_tree *tree)
 {
     if (tree->node_count < tree->slot_count / 4 * 3)
@@ -91,7 +91,7 @@ static bool grow(struct trace_tree *tree)
     return true;
 }
 
-/* `kept`: how many stay for others. */
+/* `kept`: nodes reserved for others. */
 static bool take_share(uint32_t kept)
 {
     uint32_t left = __atomic_load_n(&nodes_left, __ATOMIC_RELAXED);
@@ -116,7 +116,7 @@ static struct part *part_with_room(struct trace_tree *tree)
     return tree->parts = part;
 }
 
-/* Once a process: readers cannot know by themselves. */
+/* Writes a note once a process, as readers cannot see this. */
 static void tell_crowded(void)
 {
     static bool is_told;
@@ -172,7 +172,7 @@ static __attribute__((noinline)) struct trace_node *find(struct trace_thread *th
     return made;
 }
 
-/* Of a function whose path found no room. */
+/* Returns the node of a function alone, if its path found no room. */
 static __attribute__((noinline)) struct trace_node *
 find_alone(struct trace_thread *thread, struct trace_node *caller, annot_name name)
 {
@@ -198,7 +198,7 @@ static struct trace_tree *make_tree(struct trace_thread *thread)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Whoever reads meanwhile counts the time since `since` too. */
+/* Concurrent readers count the time since `since` too. */
 static inline void turn_to(struct trace_tree *tree, struct trace_node *node, uint64_t now)
 {
     struct annot_sum *sum = tree->now->sum;
@@ -253,8 +253,8 @@ void trace_tree_enter(struct trace_thread *thread, struct trace_entry *entry, an
     turn_to(tree, node, now);
 }
 
-/* `range`: see trace_range_now(). Of a place on the path that has it already the call is the next
- * one. The call returns to its caller, not to that place. */
+/* `range`: see trace_range_now(). If it is not the innermost on the path yet, it becomes a node
+ * between caller and call. The call returns to its caller, not to that node. */
 void trace_tree_enter_in(struct trace_thread *thread, struct trace_entry *entry, annot_name name,
                          annot_name range)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls were given and returned, and the exceptions that left them: see tracing_values.h.
+/* Arguments and results of calls, and the exceptions that left them: see tracing_values.h.
  *
- * No code of the program runs for it: values of the interpreter's own types are written out as far
- * as they fit, of all others there is the type. Nothing is raised, and an exception that is on its
- * way stays as it is.
+ * Runs no code of the program: values of the interpreter's own types are written out as far as they
+ * fit, others as their type. Does not raise, and preserves an exception that is propagating.
  *
  * Threads: each its own. Without the GIL others change lists, dictionaries and exceptions
- * meanwhile: what is in them is held by references of our own while it is looked at. */
+ * meanwhile: their contents are read through references of our own. */
 #include "tracing_values.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
@@ -22,10 +21,10 @@ enum {
     TEXT_SIZE = 96,   /* of one value */
     TEXTS_SIZE = 512, /* of a call */
     ITEMS_MAX = 5,
-    LEVELS_MAX = 2, /* of containers in one another */
+    LEVELS_MAX = 2, /* of nested containers */
 };
 
-/* Of the event that the hook is about to tell. */
+/* Of the event that the hook is about to report. */
 static _Thread_local struct {
     PyObject *const *slots;
     PyObject *result, *type, *exception; /* borrowed; type: of an exception that leaves */
@@ -33,10 +32,10 @@ static _Thread_local struct {
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-#define CUT "..." /* stands for what did not fit */
+#define CUT "..." /* marks text that was cut */
 
 struct text {
-    char *at, *end; /* behind it are places for CUT and the NUL */
+    char *at, *end; /* after it is room for CUT and the NUL */
     bool is_cut;
 };
 
@@ -128,7 +127,7 @@ static void put_sequence(struct text *text, PyObject *sequence, int level)
         PyObject *item = is_list ? pyannot_list_item(sequence, (size_t)i)
                                  : Py_NewRef(PyTuple_GET_ITEM(sequence, i));
         put(text, i ? ", " : "");
-        if (item != NULL) /* else it is gone by now */
+        if (item != NULL) /* else it was removed meanwhile */
             put_value(text, item, level + 1);
         Py_XDECREF(item);
     }
@@ -140,7 +139,7 @@ struct pair {
     PyObject *key, *value; /* owned */
 };
 
-/* The first ones. Returns how many; *ret_count is how many there are. */
+/* Takes the first pairs. Returns their number; *ret_count is that of all. */
 static int take_pairs(PyObject *dictionary, struct pair pairs[ITEMS_MAX], Py_ssize_t *ret_count)
 {
     int taken = 0;
@@ -244,7 +243,8 @@ static void add(struct values *values, const char *key, PyObject *value)
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-/* Of all variables, the arguments first. New reference, or NULL with an exception. */
+/* Returns the names of all variables, the arguments first. New reference, or NULL with an
+ * exception. */
 static PyObject *variable_names(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -262,7 +262,7 @@ static int argument_count(const PyCodeObject *code)
 
 #if PY_VERSION_HEX < 0x030C0000
 
-/* One that a function inside uses may have gone to a cell already. Borrowed, or NULL. */
+/* An argument that an inner function uses may be in a cell already. Borrowed, or NULL. */
 static PyObject *in_slot(const PyCodeObject *code, int index)
 {
     PyObject *value = seen.slots[index];
@@ -282,7 +282,7 @@ static PyObject *in_slot(const PyCodeObject *code, int index)
 
 #endif
 
-/* New reference; NULL: it has none. */
+/* New reference; NULL: it has no value. */
 static PyObject *argument(const PyCodeObject *code, PyObject *name, int index)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -327,7 +327,7 @@ uint32_t trace_values_enter(const struct trace_code *kept, PyCodeObject *code, b
 /* ---- Results and exceptions ------------------------------------------------------------------ */
 
 struct leaving {
-    PyObject *type, *exception; /* which may be no instance yet, but what one is made of */
+    PyObject *type, *exception; /* may not be an instance yet, but the value to make one of */
 };
 
 static bool steers(const struct leaving *leaving)
@@ -342,7 +342,7 @@ static const char *type_name(const struct leaving *leaving)
     return dot ? dot + 1 : name;
 }
 
-/* Of an exception, or what one is made of. New reference, or NULL. */
+/* Returns the arguments of an exception, or the value to make one of. New reference, or NULL. */
 static PyObject *arguments_of(PyObject *exception)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -367,7 +367,7 @@ static PyObject *message_of(PyObject *exception)
     return message;
 }
 
-/* New reference, or NULL: of an exception that is on its way. */
+/* Returns the traceback of a propagating exception. New reference, or NULL. */
 static PyObject *traceback_of(PyObject *exception)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -378,7 +378,7 @@ static PyObject *traceback_of(PyObject *exception)
 #endif
 }
 
-/* Whether it has been in frames that are inside of this one: else another one had its address. */
+/* True if it has been in frames inside of this one: else another exception had its address. */
 static bool is_from_inside(const struct leaving *leaving)
 {
     PyObject *traceback = traceback_of(leaving->exception);
@@ -388,7 +388,7 @@ static bool is_from_inside(const struct leaving *leaving)
     return is_inside;
 }
 
-/* The same whoever stores it. */
+/* All threads store the same. */
 static struct annot_event exception_event(void)
 {
     static annot_domain domain;
@@ -402,7 +402,7 @@ static struct annot_event exception_event(void)
                                 .category = __atomic_load_n(&category, __ATOMIC_RELAXED)};
 }
 
-/* Where it was raised, not in each frame that it leaves. */
+/* Marks an exception where it was raised, not in each frame that it leaves. */
 static void mark(struct trace_thread *thread, const struct trace_entry *entry,
                  const struct leaving *leaving)
 {
@@ -436,7 +436,7 @@ void trace_raised(PyCodeObject *python_code, PyObject *exception)
     uint32_t depth = trace_depth();
     uint32_t count = thread ? thread->count : 0;
     while (count > 0 && thread->entries[count - 1].depth > depth)
-        count--; /* left, and not closed yet */
+        count--; /* left, but not closed yet */
     const struct trace_entry *entry = count > 0 ? &thread->entries[count - 1] : NULL;
     if (entry != NULL && entry->depth == depth && trace_entry_is_of(entry, code))
         mark(thread, entry, &leaving);
@@ -463,7 +463,7 @@ void trace_values_leave(struct trace_thread *thread, const struct trace_entry *e
         annot_code_leave(entry->token);
 }
 
-/* ---- What hooks tell ------------------------------------------------------------------------- */
+/* ---- Values from hooks ----------------------------------------------------------------------- */
 
 void trace_see_slots(PyObject *const *slots)
 {
