@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The classes whose objects `with` enters: annotate, and annotation_holder. */
+/* The classes of objects for `with`: annotate, and annotation_holder. */
 #include "annotate.h"
 
 #include "annotation.h"
@@ -15,8 +15,8 @@
 
 /* `with annotate("load"):` and `@annotate("load")`.
  *
- * `with annotate("load"):` finds the same object each time, so nothing is made. Entering pushes,
- * leaving pops if that entering pushed (entered.h). Neither makes an object for the statement
+ * `with annotate("load"):` finds the same object each time, without an allocation. Entering pushes,
+ * leaving pops if that entering pushed (entered.h). Neither allocates an object for the statement
  * (enter.c). */
 
 static PyObject *annotate_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
@@ -47,7 +47,7 @@ static PyObject *annotate_repr(PyObject *self)
     return name ? PyUnicode_FromFormat("annotate(%R)", name) : PyUnicode_FromString("annotate()");
 }
 
-/* For decorators: the same annotation with the name of a function, if it has none. */
+/* For decorators: returns the annotation, with the name of a function if it has no name. */
 static PyObject *annotate_named(PyObject *self, PyObject *name)
 {
     struct annotation *annotation = (struct annotation *)self;
@@ -159,7 +159,7 @@ PyTypeObject *annotate_type_create(PyObject *module)
 /* ---- annotation_holder ----------------------------------------------------------------------- */
 
 /* Holders, and the quick calls of one class derived from them: called with the same constants, it
- * gives the object that it made before, found by the identities of the arguments as in
+ * returns the object that it made before, found by the identities of the arguments as in
  * annotation.h. Free-threaded interpreters make a new one each time. */
 
 static struct state *state_of_holder(PyTypeObject *type)
@@ -169,7 +169,7 @@ static struct state *state_of_holder(PyTypeObject *type)
     return type ? state_of_type(type) : NULL;
 }
 
-/* What annotation_now() gives. New reference; NULL, without an exception, for nothing. */
+/* Calls annotation_now(). New reference; NULL, without an exception, for no range. */
 static struct annotation *annotation_now(struct state *state, PyObject *holder)
 {
     PyObject *now = PyObject_CallMethod(holder, "annotation_now", NULL);
@@ -182,7 +182,7 @@ static struct annotation *annotation_now(struct state *state, PyObject *holder)
     return NULL;
 }
 
-/* Of one that holds nothing. */
+/* Enters a holder without an annotation. */
 static int enter_now(PyObject *holder)
 {
     struct state *state = state_of_holder(Py_TYPE(holder));
@@ -248,7 +248,7 @@ static bool quick_is(const struct quick_call *kept, const struct call *call)
     return true;
 }
 
-/* Constants, which are the same objects at each execution, and nothing that runs code. */
+/* True for constants, which are the same objects at each execution. Runs no code. */
 static bool is_constant(PyObject *object)
 {
     return object == Py_None || PyLong_CheckExact(object) ||
@@ -276,7 +276,7 @@ static void quick_release(const struct quick_call *old)
     Py_XDECREF(old->object);
 }
 
-/* The death of the old object may run code that comes here: the slot is filled before. */
+/* Fills the slot first: freeing the old object may run code that comes here. */
 static void quick_keep(struct quick_call *slot, const struct call *call, PyObject *object)
 {
     struct quick_call old = *slot;
@@ -290,7 +290,7 @@ static void quick_keep(struct quick_call *slot, const struct call *call, PyObjec
     quick_release(&old);
 }
 
-/* As type.__call__ is called where there is no vectorcall. */
+/* Calls type.__call__, as without a vectorcall. */
 static PyObject *call_long(PyObject *type, const struct call *call)
 {
     PyObject *positional = PyTuple_New(call->count), *keywords = call->names ? PyDict_New() : NULL;
@@ -364,7 +364,7 @@ void holder_clear(struct state *state)
     PyMem_Free(calls);
 }
 
-/* Fields of derived classes are theirs: only hold() sets anything here. */
+/* Sets no fields: derived classes set theirs, hold() sets ours. */
 static PyObject *holder_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     (void)args;
@@ -425,7 +425,7 @@ static PyType_Spec holder_spec = {
     .slots = holder_slots,
 };
 
-/* Leaving needs nothing of the object: it is what it is for annotations. */
+/* Leaving does not use the object, so holders have the __exit__ of annotations. */
 static int exit_install(PyObject *module, PyObject *type)
 {
     const struct state *state = PyModule_GetState(module);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* annotate, the class, and annotation_holder, which pyannot.nvtx derives its own from. Types are
- * made once per import. Threads: any. */
+/* annotate, the class, and annotation_holder, the base of pyannot.nvtx's annotate. Types are made
+ * once per import. Threads: any. */
 #ifndef ANNOT_ANNOTATE_H
 #define ANNOT_ANNOTATE_H
 
@@ -9,29 +9,29 @@
 struct annotation;
 struct state;
 
-/* annotate: context manager and decorator. New reference, or NULL with an exception; the same: */
+/* annotate: context manager and decorator. New reference, or NULL with an exception. */
 PyTypeObject *annotate_type_create(PyObject *module);
 
-/* annotation_holder: what pyannot.nvtx derives its annotate from. */
+/* annotation_holder: base of pyannot.nvtx's annotate. New reference, or NULL with an exception. */
 PyTypeObject *holder_type_create(PyObject *module);
 
-/* annotation_holder: the base of classes in Python whose `with` statement costs what one of
- * `annotate` does. An object holds an annotation, which entering enters; one that holds none is
- * asked for it each time, by its method annotation_now(), which may give None for nothing.
+/* annotation_holder: the base of Python classes with a `with` statement as cheap as that of
+ * `annotate`. Entering the object enters the annotation that it holds; without one, its method
+ * annotation_now() is called each time, which may return None to open no range.
  * Threads: constant after hold(). */
 struct holder {
-    PyObject_HEAD struct annotation *annotation; /* NULL: asked for each time */
-    bool keep; /* what the object is, its constructor's arguments say */
+    PyObject_HEAD struct annotation *annotation; /* NULL: annotation_now() each time */
+    bool keep; /* the constructor's arguments determine the object */
     struct enter enter;
 };
 
-/* Whether it is one, of whatever class. */
+/* True for objects of the class and of derived ones. */
 bool holder_is(PyObject *object);
 
-/* Enters what a holder holds. 0, or -1 with an exception and nothing entered. */
+/* Enters the annotation of a holder. 0, or -1 with an exception, without entering. */
 int holder_enter(PyObject *holder);
 
-/* For the collector of the interpreter: the objects that quick calls give. */
+/* For the garbage collector: the objects kept for quick calls. */
 int holder_traverse(struct state *state, visitproc visit, void *arg);
 void holder_clear(struct state *state);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns Python values into events. Wrong types are the caller's error and raise, whether anybody
- * records or not; text without a UTF-8 form and numbers of any size are taken as they are. */
+/* Turns Python values into events. Wrong types are the caller's error and raise, with or without a
+ * recording; text without a UTF-8 form and numbers of any size are accepted. */
 #include "annotation.h"
 
 #include "arguments.h"
@@ -16,7 +16,7 @@ static bool is_given(PyObject *value)
     return value != NULL && value != Py_None;
 }
 
-/* As text_of; NULL with a TypeError if it is none. */
+/* As text_of; NULL with a TypeError if it is not a text. */
 static const char *group_text(const char *argument, PyObject *value, PyObject **ret_owner)
 {
     if (PyUnicode_Check(value))
@@ -142,7 +142,7 @@ static void use_items(struct annotation *annotation, struct items *items)
 static const char payload_types[] = "int, float, bool, str, a dict of these or None";
 static const char value_types[] = "a number or a dict of numbers";
 
-/* The one payload of the event, called `argument` in messages. */
+/* Sets the one payload of the event, called `argument` in messages. */
 static int payload_set(struct annotation *annotation, const char *argument, const char *types,
                        PyObject *payload)
 {
@@ -250,7 +250,8 @@ void annotation_name_missing(void)
                     "annotate() without a name is for decorators; others need annotate(name)");
 }
 
-/* An object for one statement takes the id from the name's kept one instead of hashing the text. */
+/* An object for one statement takes the id from the cached annotation of its name instead of
+ * hashing the text. */
 static int name_id_share(struct state *state, struct annotation *annotation)
 {
     if (annotation->plain || annotation->name == NULL || !annot_enabled())
@@ -332,8 +333,8 @@ struct annotation *annotation_of_name(struct state *state, PyObject *name)
 
 /* ---- Pickling -------------------------------------------------------------------------------- */
 
-/* Pickled, an annotation is a call of what made it, with what that was given: ids of names and
- * domains are a process's own. */
+/* An annotation is pickled as a call of its maker with the original arguments: ids of names and
+ * domains are valid in one process only. */
 
 static PyObject *text_object(const char *text)
 {
@@ -358,7 +359,7 @@ static PyObject *value_object(const struct annot_value *value)
     }
 }
 
-/* Takes over `value`; NULL sticks. 0, or -1 with an exception. */
+/* Takes over `value`; NULL is an error. 0, or -1 with an exception. */
 static int put(PyObject *dict, const char *key, PyObject *value)
 {
     PyObject *text = value ? text_object(key) : NULL;
@@ -377,7 +378,7 @@ static int put_items(PyObject *dict, const struct annot_event *event)
     return 0;
 }
 
-/* Beside one payload the items were keywords; else they may be called like an argument. */
+/* Beside one payload the items were keywords; else their names may be those of arguments. */
 static int put_payloads(PyObject *keywords, const struct annot_event *event)
 {
     struct annot_value value = {.kind = event->payload_kind};
@@ -409,7 +410,8 @@ static int put_attributes(PyObject *keywords, const struct annotation *annotatio
     return event->level ? put(keywords, "level", PyLong_FromLong(event->level)) : 0;
 }
 
-/* What makes the annotation again: of an observer's, its domain does. New reference. */
+/* Returns the callable that makes the annotation again: for an observer's, a method of its domain.
+ * New reference. */
 static PyObject *maker_of(PyObject *maker, const struct annotation *annotation)
 {
     if (annotation->observer == 0)
@@ -450,7 +452,7 @@ void name_cache_add(struct name_cache *cache, struct annotation *annotation)
 {
     struct annotation **slot = name_cache_slot(cache, annotation->name);
     struct annotation *old = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    /* A subclass of str may run code when it dies, and a long text is not worth keeping. */
+    /* A subclass of str may run code when it is freed, and a long text is not worth keeping. */
     if (!PyUnicode_CheckExact(annotation->name) ||
         PyUnicode_GET_LENGTH(annotation->name) > NAME_CACHE_TEXT_MAX)
         return;
@@ -474,21 +476,22 @@ void name_cache_clear(struct name_cache *cache)
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-/* The ends of ranges that an exception leaves. A class may answer for its own name: whatever it
- * answers, or raises, the range ends. */
+/* Ends ranges that an exception leaves. A class may compute its own name: whatever it returns, or
+ * raises, the range ends. */
 
-/* The text of an attribute that should be a str; *ret_owner keeps it alive. NULL: none. */
+/* Returns the text of an attribute that should be a str; *ret_owner keeps it alive. NULL if it is
+ * not. */
 static const char *attribute(PyObject *type, const char *name, PyObject **ret_owner)
 {
     PyObject *value = PyObject_GetAttrString(type, name);
     const char *text = value && PyUnicode_Check(value) ? text_of(value, ret_owner) : NULL;
     Py_XDECREF(value);
     if (text == NULL)
-        PyErr_Clear(); /* nothing may be called while an exception is set */
+        PyErr_Clear(); /* no function may be called while an exception is set */
     return text;
 }
 
-/* Never NULL but if out of memory. New reference to bytes. */
+/* NULL only if out of memory. New reference to bytes. */
 static PyObject *name_of(PyObject *type)
 {
     PyObject *module_owner = NULL, *name_owner = NULL;
@@ -504,7 +507,7 @@ static PyObject *name_of(PyObject *type)
     return text;
 }
 
-/* What was set before, and the value that is made meanwhile. */
+/* The previous exception, and the value that is made meanwhile. */
 struct note {
     PyObject *type, *error, *traceback, *text;
     struct annot_value value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An annotation: what one event says, ready to be emitted. The Python class `annotate`.
- * Threads: constant after creation but for the cached name id, so that one object may serve any
+/* An annotation: the content of one event, ready to be emitted. The Python class `annotate`.
+ * Threads: constant after creation except for the cached name id, so that one object may serve any
  * number of threads, nested and recursive statements. */
 #ifndef PYANNOT_ANNOTATION_H
 #define PYANNOT_ANNOTATION_H
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- What `with` calls ----------------------------------------------------------------------- */
+/* ---- Part for `with` ------------------------------------------------------------------------- */
 
-/* What `with` calls to enter an object, up to 3.13: see enter.c. It is part of the object, so that
- * looking it up makes nothing.
+/* The object that `with` calls to enter an annotation, up to 3.13: see enter.c. It is part of the
+ * annotation, so that its look-up allocates no object.
  * Threads: guarded by the GIL; free-threaded builds have ordinary methods. */
 
 /* From 3.14 on, `with` calls an ordinary method without binding it. The benchmark sets it. */
@@ -25,10 +25,10 @@
 #if PYANNOT_BIND_ENTER
 
 /* In an annotation or a holder; also the descriptor in their class, which has no object. All zero
- * until it is first looked up; it holds its object and its type while there is a reference. */
+ * until the first look-up; holds its object and its type while it is referenced. */
 struct enter {
     PyObject_HEAD vectorcallfunc vectorcall;
-    PyObject *object; /* which it is part of */
+    PyObject *object; /* that it is part of */
     bool is_holder;
 };
 
@@ -46,34 +46,33 @@ struct arguments;
 struct items;
 
 struct annotation {
-    PyObject_HEAD PyObject *name; /* the str it was made from, whose identity is the key of the
-                                     cache; NULL: a decorator will give it one */
+    PyObject_HEAD PyObject *name; /* the str it was made from, with its identity as the key of the
+                                     cache; NULL: a decorator will set it */
     PyObject *text;               /* owner of event.text */
-    PyObject *payload;            /* owner of a string payload; of a named copy, what it was copied
-                                     from; or NULL */
-    struct items *items;          /* owner of event.values, or NULL */
-    PyObject *domain, *category;  /* str, or NULL: of the event's numbers, for pickling */
+    PyObject *payload;   /* owner of a string payload; in a renamed copy, the original; or NULL */
+    struct items *items; /* owner of event.values, or NULL */
+    PyObject *domain, *category; /* str, or NULL: for pickling the event's numbers */
     struct annot_event event;
-    uint16_t observer, role; /* who tells it, and as what (annot/observers.h); for pickling */
-    bool plain;              /* nothing but a name */
+    uint16_t observer, role; /* of annot/observers.h; for pickling */
+    bool plain;              /* has only a name */
     struct enter enter;
 };
 
-/* The annotation that has only this name, from the cache or new. New reference; NULL with a
+/* Returns the annotation with only this name, from the cache or new. New reference; NULL with a
  * TypeError if `name` is not a str. */
 struct annotation *annotation_of_name(struct state *state, PyObject *name);
 
-/* The annotation that the arguments describe; `name` may be missing or None. New reference, or NULL
- * with an exception. */
+/* Makes the annotation that the arguments describe; `name` may be missing or None. New reference,
+ * or NULL with an exception. */
 struct annotation *annotation_create(struct state *state, const struct arguments *arguments);
 
-/* The same under another name. New reference, or NULL with an exception. */
+/* Copies it under another name. New reference, or NULL with an exception. */
 struct annotation *annotation_renamed(struct state *state, struct annotation *like, PyObject *name);
 
-/* For a track, where a single payload is the item "value". 0, or -1 with an exception. */
+/* For a track: makes a single payload the item "value". 0, or -1 with an exception. */
 int annotation_payload_to_items(struct annotation *annotation);
 
-/* tp_dealloc of `annotate`, and nothing else's. */
+/* tp_dealloc of `annotate` only, which identifies its objects. */
 void annotation_dealloc(PyObject *self);
 
 static inline bool annotation_is(const PyObject *object)
@@ -83,7 +82,7 @@ static inline bool annotation_is(const PyObject *object)
 
 void annotation_name_missing(void);
 
-/* False, with a TypeError, if only a decorator could give it a name. */
+/* Returns false, with a TypeError, if it still needs a name from a decorator. */
 static inline bool annotation_has_name(const struct annotation *annotation)
 {
     if (__builtin_expect(annotation->text != NULL, 1))
@@ -92,14 +91,14 @@ static inline bool annotation_has_name(const struct annotation *annotation)
     return false;
 }
 
-/* Of a counter: whether there is a value, or a series. */
+/* For a counter: true if it has a value, or a series. */
 static inline bool annotation_says_something(const struct annotation *annotation)
 {
     return annotation->event.payload_kind != ANNOT_PAYLOAD_NONE ||
            annotation->event.value_count != 0;
 }
 
-/* The id of its name, interned at the first event; 0 if the table of names is full. */
+/* Returns the id of its name, interned at the first event; 0 if the table of names is full. */
 static inline annot_name annotation_name_id(struct annotation *annotation)
 {
     /* Relaxed: the id is the same whichever thread stores it. */
@@ -111,10 +110,10 @@ static inline annot_name annotation_name_id(struct annotation *annotation)
     return id;
 }
 
-/* ---- Emitting it ----------------------------------------------------------------------------- */
+/* ---- Emitting -------------------------------------------------------------------------------- */
 
-/* From annotation to event: by name id where that is all it says, else in the long form.
- * Call these only while annot_enabled(). Threads: any. */
+/* Emits an annotation as an event: by name id if it has only a name, else in the long form. Call
+ * these only while annot_enabled(). Threads: any. */
 
 static inline void emit_push(struct annotation *annotation)
 {
@@ -152,14 +151,14 @@ static inline annot_range emit_start(struct annotation *annotation)
     return annot_emit_start_event(&annotation->event);
 }
 
-/* ---- The end of its range -------------------------------------------------------------------- */
+/* ---- Ends of ranges -------------------------------------------------------------------------- */
 
-/* Ranges that an exception leaves: the key-value "exception" of their end is its type, as a
+/* Ends ranges that an exception leaves: the key-value "exception" of their end is its type, as a
  * traceback spells it ("KeyError", "json.decoder.JSONDecodeError").
- * Threads: any, attached to the interpreter. An exception that is set stays as it is. */
+ * Threads: any, attached to the interpreter. An exception that is set is preserved. */
 
-/* The type among the arguments of __exit__(type, value, traceback), in front of which there may be
- * the object itself (contextlib.ExitStack); NULL: no exception. Borrowed. */
+/* Returns the type among the arguments of __exit__(type, value, traceback), which may follow the
+ * object itself (contextlib.ExitStack); NULL: no exception. Borrowed. */
 static inline PyObject *exception_of_exit(PyObject *const *args, Py_ssize_t count)
 {
     PyObject *type = count == 3 ? args[0] : count == 4 ? args[1] : Py_None;
@@ -197,17 +196,17 @@ static inline void exception_track_end(const struct annot_track *track, PyObject
 
 /* ---- Pickling and copying -------------------------------------------------------------------- */
 
-/* For __reduce__: `maker` called with the annotation's name and all else that it says. New
+/* For __reduce__: returns a call of `maker` with the annotation's name and all its attributes. New
  * reference, or NULL with an exception. */
 PyObject *annotation_reduce(PyObject *maker, const struct annotation *annotation);
 
-/* ---- By name --------------------------------------------------------------------------------- */
+/* ---- Cache by name --------------------------------------------------------------------------- */
 
-/* From the identity of a str to its plain annotation, so that annotate("load") costs no
- * allocation, hash or comparison. An entry holds its str, so that the address stays taken.
+/* Maps the identity of a str to its plain annotation, so that annotate("load") costs no allocation,
+ * hash or comparison. An entry holds its str, so that the address stays taken.
  * Threads: under the GIL a new name replaces an old one in its slot. Free-threaded, a slot is
  * written once and kept, so that readers need no lock, and only for literals, which are interned
- * there: made-up names cannot fill it. */
+ * there: generated names cannot fill it. */
 
 enum { NAME_CACHE_BITS = 9, NAME_CACHE_SIZE = 1 << NAME_CACHE_BITS, NAME_CACHE_TEXT_MAX = 1024 };
 

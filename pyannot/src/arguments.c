@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Python's arguments, texts and numbers as libannot takes them. */
+/* Converts Python's arguments, texts and numbers for libannot. */
 #include "arguments.h"
 
 #include <string.h>
@@ -65,13 +65,13 @@ PyObject *number_reduce(PyObject *arguments)
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-/* Sorts positional and keyword arguments, with the messages that Python's own functions give. */
+/* Sorts positional and keyword arguments, with the messages of Python's own functions. */
 
 static int argument_of_keyword(const struct state *state, PyObject *keyword)
 {
     for (int i = 0; i < ARGUMENT_COUNT; i++) {
         if (state->argument_names[i] == keyword)
-            return i; /* names in a source are interned: this is the usual way */
+            return i; /* names in a source are interned: the usual case */
     }
     if (PyUnicode_CHECK_INTERNED(keyword))
         return -1;
@@ -82,7 +82,7 @@ static int argument_of_keyword(const struct state *state, PyObject *keyword)
     return -1;
 }
 
-/* Which argument the keyword is for; -1: it is an item of the payload. */
+/* Returns the argument of the keyword; -1: it is an item of the payload. */
 static int argument_of(const struct state *state, bool is_counter, PyObject *keyword)
 {
     int argument = argument_of_keyword(state, keyword);
@@ -168,7 +168,7 @@ bool arguments_next_item(const struct arguments *arguments, Py_ssize_t *at, PyOb
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Numbers of other libraries (numpy, decimal) come in by __index__ or __float__. */
+/* Numbers of other libraries (numpy, decimal) are converted by __index__ or __float__. */
 
 const struct item_kind item_of_payload = {
     "payload item '%.200U' must be int, float, bool or str, not %.100s", false};
@@ -305,7 +305,7 @@ static int add_item(const struct item_kind *kind, struct items *items, PyObject 
     value->key = text_of(key, &owners[0]);
     if (value->key == NULL)
         return -1;
-    items->count++; /* from here on its owners are the list's */
+    items->count++; /* from here on the list owns its references */
     int is_value =
         kind->numbers && PyUnicode_Check(object) ? 0 : value_of(object, value, &owners[1]);
     if (is_value == 0)
@@ -313,7 +313,7 @@ static int add_item(const struct item_kind *kind, struct items *items, PyObject 
     return is_value > 0 ? 0 : -1;
 }
 
-/* `dict` is nobody else's. */
+/* `dict` must not be shared. */
 static int add_dict(const struct item_kind *kind, struct items *items, PyObject *dict)
 {
     PyObject *key, *value;
@@ -343,7 +343,7 @@ static int add_keywords(const struct item_kind *kind, struct items *items, PyObj
 struct items *items_create(const struct item_kind *kind, PyObject *dict,
                            const struct arguments *arguments)
 {
-    /* A copy: the numbers' own code, or another thread, may change the dict meanwhile. */
+    /* A copy: code of the numbers, or another thread, may change the dict meanwhile. */
     PyObject *copy = dict ? PyDict_Copy(dict) : NULL;
     if (dict != NULL && copy == NULL)
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Python's arguments, texts and numbers as libannot takes them. */
+/* Converts Python's arguments, texts and numbers for libannot. */
 #ifndef PYANNOT_ARGUMENTS_H
 #define PYANNOT_ARGUMENTS_H
 
@@ -12,11 +12,11 @@
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Python's text as libannot takes it. Threads: any, attached to the interpreter. */
+/* Texts for libannot. Threads: any, attached to the interpreter. */
 
-/* The text of a str as UTF-8 without NUL: what has no UTF-8 form (lone surrogates, as in file names
- * that are none) is escaped, a NUL becomes a blank. *ret_owner (new reference) keeps it alive.
- * NULL: out of memory, with the exception. */
+/* Returns the text of a str as UTF-8 without NUL: characters without a UTF-8 form (lone surrogates,
+ * as in undecodable file names) are escaped, a NUL becomes a blank. *ret_owner (new reference)
+ * keeps it alive. NULL: out of memory, with the exception. */
 const char *text_of(PyObject *string, PyObject **ret_owner);
 
 /* Raises "ARGUMENT must be WANTED, not TYPE". Always -1. */
@@ -24,34 +24,34 @@ int text_type_error(const char *argument, const char *wanted, PyObject *value);
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* Numbers of flows and tracks in Python, and how such objects travel. Threads: any. */
+/* Numbers of flows and tracks in Python, and pickling of such objects. Threads: any. */
 
-/* An int from 0 to 2^64 - 1. 0, or -1 with an exception that names the argument. */
+/* Converts an int from 0 to 2^64 - 1. 0, or -1 with an exception that names the argument. */
 int number_uint64(const char *argument, PyObject *value, uint64_t *ret_number);
 
-/* What __reduce__ returns for an object that TYPE(**keywords) makes again, given (TYPE, (),
- * keywords), which it takes over; NULL is passed on. */
+/* Returns the value of __reduce__ for an object that TYPE(**keywords) makes again. Takes over
+ * `arguments`, which is (TYPE, (), keywords); NULL is passed on. */
 PyObject *number_reduce(PyObject *arguments);
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-/* The arguments of a call that describes an event, sorted into one array.
+/* Sorts the arguments of a call that describes an event into one array.
  * Threads: pure functions. */
 
-/* What a call looks like: the first `positional` arguments may be given without their names. */
+/* The form of a call: the first `positional` arguments may be given without their names. */
 struct signature {
     const char *function;
     enum argument positional[2];
     Py_ssize_t positional_count;
-    Py_ssize_t required_count; /* of these */
+    Py_ssize_t required_count; /* of the positional ones */
     bool is_counter;           /* has a value; other calls have a payload, and items */
-    const char *hint;          /* what else to do if one is missing; NULL = none */
+    const char *hint;          /* advice if one is missing, or NULL */
 };
 
 /* The arguments of a vectorcall. */
 struct call {
     PyObject *const *args;
-    Py_ssize_t count; /* positional ones; those of `names` follow */
+    Py_ssize_t count; /* of positional ones; those of `names` follow */
     PyObject *names;  /* tuple or NULL */
 };
 
@@ -60,11 +60,11 @@ struct arguments {
     PyObject *values[ARGUMENT_COUNT]; /* NULL: not given */
     const struct state *state;
     const struct call *call;
-    Py_ssize_t item_count;   /* keywords that are none of these: items of the payload */
-    uint16_t observer, role; /* of the domain that was called; 0: the program */
+    Py_ssize_t item_count;   /* other keywords: items of the payload */
+    uint16_t observer, role; /* of the called domain; 0: the program */
 };
 
-/* `domain`: of the object that was called, or NULL. 0, or -1 with a TypeError. */
+/* `domain`: that of the called object, or NULL. 0, or -1 with a TypeError. */
 int arguments_parse(struct arguments *arguments, const struct state *state,
                     const struct signature *signature, const struct call *call, PyObject *domain);
 
@@ -77,7 +77,7 @@ static inline Py_ssize_t call_length(const struct call *call)
     return call->count + (call->names ? PyTuple_GET_SIZE(call->names) : 0);
 }
 
-/* Whether the call is the short one: its positional arguments and nothing else. */
+/* True for a short call: with its positional arguments only. */
 static inline bool call_is_short(const struct call *call, Py_ssize_t positional_count)
 {
     return call->count == positional_count && call->names == NULL;
@@ -85,35 +85,35 @@ static inline bool call_is_short(const struct call *call, Py_ssize_t positional_
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* From Python's numbers and texts to values of libannot: payloads, key-values, series of counters.
- * What is none of these is the caller's error and raises a TypeError that names the type, never the
- * value. Numbers of any size and text of any kind are taken. Threads: any. */
+/* Converts Python's numbers and texts to values of libannot: payloads, key-values, series of
+ * counters. Other types are the caller's error and raise a TypeError that names the type, never the
+ * value. Numbers of any size and text of any kind are accepted. Threads: any. */
 
-/* Fills kind and value. 1: done; 0: of another type, nothing raised; -1 with an exception of the
- * object's own. *ret_owner keeps a string alive (new reference), or is NULL. */
+/* Fills kind and value. 1: done; 0: another type, without an exception; -1 with an exception of the
+ * object. *ret_owner keeps a string alive (new reference), or is NULL. */
 int value_of(PyObject *object, struct annot_value *ret_value, PyObject **ret_owner);
 
-/* Several key-values, with all that keeps them alive. */
+/* Several key-values, with the owners of their memory. */
 struct items {
     Py_ssize_t count;
-    PyObject **owners; /* 2 * count: of keys and of values; NULL = none */
+    PyObject **owners; /* 2 * count: of keys and of values; may be NULL */
     struct annot_value values[];
 };
 
-/* What items are called in messages, and whether they must be numbers. */
+/* The name of items in messages, and whether they must be numbers. */
 struct item_kind {
-    const char *message; /* has %.200U for the key and %.100s for the type */
+    const char *message; /* with %.200U for the key and %.100s for the type */
     bool numbers;
 };
 
 extern const struct item_kind item_of_payload, item_of_counter;
 
-/* The entries of `dict` (NULL = none) and the keywords of a call that are items. NULL with an
+/* Converts the entries of `dict` (or NULL) and the keywords of a call that are items. NULL with an
  * exception. */
 struct items *items_create(const struct item_kind *kind, PyObject *dict,
                            const struct arguments *arguments);
-/* The same and one more, under a key that outlives them; takes over `items` (NULL = none) and
- * `owner`, or neither: NULL with an exception. */
+/* Adds one more, under a key that outlives them; takes over `items` (or NULL) and `owner`, except
+ * on failure: NULL with an exception. */
 struct items *items_with(struct items *items, const char *key, const struct annot_value *value,
                          PyObject *owner);
 void items_destroy(struct items *items);

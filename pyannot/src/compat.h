@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What CPython 3.9 to 3.15 do not spell alike. */
+/* Differences between CPython 3.9 to 3.15. */
 #ifndef PYANNOT_COMPAT_H
 #define PYANNOT_COMPAT_H
 
@@ -21,11 +21,11 @@ static inline PyObject *reference_new(PyObject *object)
 #define Py_XNewRef(object) reference_new((PyObject *)(object))
 #endif
 
-/* The names of arguments, as PyArg_ParseTupleAndKeywords takes them: it only reads them. */
+/* The names of arguments for PyArg_ParseTupleAndKeywords, which only reads them. */
 #define ARGUMENT_NAMES(names) ((char **)(names))
 
-/* The item of a list that other threads may change; the index is within it, or NULL without an
- * exception. New reference. */
+/* Returns the item of a list that other threads may change; NULL without an exception if the index
+ * is outside of it. New reference. */
 static inline PyObject *pyannot_list_item(PyObject *list, size_t index)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -40,7 +40,7 @@ static inline PyObject *pyannot_list_item(PyObject *list, size_t index)
 #endif
 }
 
-/* Whether two threads may run this module's code at once. */
+/* 1 if two threads may run this module's code at once. */
 #ifdef Py_GIL_DISABLED
 #define PYANNOT_FREE_THREADED                  1
 #define PYANNOT_BEGIN_CRITICAL_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object)

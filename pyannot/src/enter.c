@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `with` calls: annotate.__enter__ and annotate.__exit__; what `async with` awaits, and what
- * it keeps of an open statement. */
+/* Methods for `with`: annotate.__enter__ and annotate.__exit__; for `async with`, the awaitable,
+ * and the data of an open statement. */
 #include "enter.h"
 
 #include "annotate.h"
@@ -15,10 +15,9 @@
 
 /* annotate.__enter__, for interpreters up to 3.13: there a `with` statement binds __enter__ to its
  * object each time, and for an ordinary method that makes and frees an object that the garbage
- * collector tracks (20 ns). This one is its own descriptor, and what it binds is a part of the
- * object that is entered: the first reference to the part takes one to the whole, the last one
- * gives it back. A method would cost 16 to 104 % of a statement more (tests/bench/bench_enter.py).
- */
+ * collector tracks (20 ns). This one is its own descriptor, and binds to a part of the object that
+ * is entered: the first reference to the part takes one to the whole, the last one releases it. A
+ * method would cost 16 to 104 % of a statement more (tests/bench/bench_enter.py). */
 
 #if PYANNOT_BIND_ENTER
 
@@ -62,7 +61,7 @@ static PyObject *enter_vectorcall(PyObject *self, PyObject *const *args, size_t 
     return Py_NewRef(object);
 }
 
-/* The first reference. Builds that count all references have to be told of it. */
+/* The first reference. Builds that count all references must be notified. */
 static void enter_revive(struct enter *enter, PyTypeObject *type)
 {
     Py_INCREF(enter->object);
@@ -157,13 +156,13 @@ int enter_install(PyObject *module, PyTypeObject *type, bool is_holder)
 
 /* ---- __exit__ -------------------------------------------------------------------------------- */
 
-/* Leaving needs nothing of the annotation, so this is one object for all statements,
- * which Python does not bind: a builtin function, whose calls later interpreters specialize. But no
- * builtin function is called at the limit of recursion, so that a range that ends by a
- * RecursionError would stay open: what calls this one without looking is put into it. Before 3.12,
- * whose calls of builtin functions are all checked, it is an object of our own. */
+/* Leaving does not use the annotation, so one object serves all statements, and Python does not
+ * bind it: a builtin function, as later interpreters specialize calls of those. But builtin
+ * functions are not called at the limit of recursion, so that a range that ends by a RecursionError
+ * would stay open: this one gets a vectorcall without that check. Before 3.12, where all calls of
+ * builtin functions are checked, it is an object of our own. */
 
-/* Whatever is passed: by `with` the exception, by contextlib.ExitStack also the object. */
+/* Accepts all arguments: `with` passes the exception, contextlib.ExitStack also the object. */
 static inline PyObject *leave(PyObject *const *args, Py_ssize_t count)
 {
     if (entered_pop())
@@ -222,7 +221,7 @@ static void leave_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Else the class would keep this type, and it the module, for ever. */
+/* Else the class would keep this type alive, and the type the module. */
 static int leave_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
@@ -264,7 +263,7 @@ int leave_install(PyObject *module, PyTypeObject *annotate_type)
 
 #endif
 
-/* ---- async with: what it awaits -------------------------------------------------------------- */
+/* ---- async with: the awaitable --------------------------------------------------------------- */
 
 /* It is its own iterator, which ends at once with the value. */
 
@@ -299,7 +298,7 @@ static PyObject *ready_self(PyObject *self)
 static PyObject *ready_next(PyObject *self)
 {
     PyObject *value = ((struct ready *)self)->value;
-    if (value != Py_None) /* without an exception, None */
+    if (value != Py_None) /* NULL without an exception stands for None */
         PyErr_SetObject(PyExc_StopIteration, value);
     return NULL;
 }
@@ -333,13 +332,12 @@ PyTypeObject *ready_type_create(PyObject *module)
     return (PyTypeObject *)PyType_FromModuleAndSpec(module, &ready_spec, NULL);
 }
 
-/* ---- What it keeps --------------------------------------------------------------------------- */
+/* ---- async with: open statements ------------------------------------------------------------- */
 
-/* The variable's value is the innermost link of a chain of open statements.
- * Other tasks have the same links, from when they were made; nothing of a link changes but that it
- * ends, once, wherever that happens: an asynchronous generator that is given up in the middle is
- * closed by the event loop, in another task. So a context drops links that have ended as soon as
- * they are its innermost ones.
+/* The variable's value is the innermost link of a chain of open statements. Other tasks share the
+ * links from before they were made. A link changes only when it ends, once, wherever that happens:
+ * an abandoned asynchronous generator is closed by the event loop, in another task. So a context
+ * drops links that have ended as soon as they are its innermost ones.
  *
  * Statements of asynchronous generators may end in another order than they began; then the
  * innermost one of the same annotation is taken, so that names at least are right. */
@@ -376,8 +374,8 @@ static struct link *link_create(struct state *state, struct annotation *annotati
     return link;
 }
 
-/* A chain may be of any length, so it is not freed by recursion. Who has the only reference is the
- * only one who could make another. */
+/* Frees a chain without recursion, as it may be of any length. The holder of the only reference is
+ * the only one that could make another. */
 static void link_dealloc(PyObject *self)
 {
     struct link *link = (struct link *)self, *outer = link->outer;
@@ -410,13 +408,13 @@ PyTypeObject *link_type_create(PyObject *module)
 {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &link_spec, NULL);
     if (type != NULL)
-        type->tp_new = NULL; /* nothing but `async with` makes links */
+        type->tp_new = NULL; /* only `async with` makes links */
     return type;
 }
 
 /* ---- The chain of the context ---------------------------------------------------------------- */
 
-/* The innermost link in *ret_link (new reference, or NULL). 0, or -1 with an exception. */
+/* Returns the innermost link in *ret_link (new reference, or NULL). 0, or -1 with an exception. */
 static int chain_get(struct state *state, struct link **ret_link)
 {
     PyObject *value;
@@ -426,7 +424,7 @@ static int chain_get(struct state *state, struct link **ret_link)
     if (value != NULL && Py_IS_TYPE(value, state_type_made(state, TYPE_LINK)))
         *ret_link = (struct link *)value;
     else
-        Py_XDECREF(value); /* None, or what somebody else has put there */
+        Py_XDECREF(value); /* None, or an object of other code */
     return 0;
 }
 
@@ -441,13 +439,13 @@ static int chain_set(struct state *state, struct link *link)
 /* Borrowed from `link`, which may be NULL. */
 static struct link *first_open(struct link *link)
 {
-    /* Relaxed: that a link is dropped later than it could be harms nobody. */
+    /* Relaxed: to drop a link later than possible is harmless. */
     while (link != NULL && __atomic_load_n(&link->ended, __ATOMIC_RELAXED))
         link = link->outer;
     return link;
 }
 
-/* Nothing is kept of what begins while nobody records, unless something is open around it. */
+/* Without a recording, a statement gets no link, unless another is open around it. */
 int async_enter(struct state *state, struct annotation *annotation)
 {
     bool on = annot_enabled();
@@ -467,7 +465,7 @@ int async_enter(struct state *state, struct annotation *annotation)
     return error;
 }
 
-/* Ends the innermost statement of the annotation that is open; its range, or 0. */
+/* Ends the innermost open statement of the annotation; returns its range, or 0. */
 static annot_range end_innermost(struct link *link, struct annotation *annotation)
 {
     for (; link != NULL; link = link->outer) {

@@ -13,7 +13,7 @@
 
 /* ---- with ------------------------------------------------------------------------------------ */
 
-/* The __enter__ and __exit__ that cost least on this interpreter. */
+/* Uses the cheapest __enter__ and __exit__ of this interpreter. */
 
 static inline void annotation_enter(struct annotation *annotation)
 {
@@ -34,31 +34,31 @@ int leave_install(PyObject *module, PyTypeObject *annotate_type);
 
 /* ---- async with ------------------------------------------------------------------------------ */
 
-/* `async with annotate("load"):`. What awaits inside gives its thread to others, so it is a range
- * of the process, not of the thread. One annotation serves any number of tasks at once: which range
- * a statement opened is kept in a context variable, of which each task has its own value. */
+/* `async with annotate("load"):`. Code that awaits inside gives up its thread, so this is a range
+ * of the process, not of the thread. One annotation serves any number of tasks at once: a context
+ * variable, with a value for each task, keeps the range that a statement opened. */
 
 /* Makes the context variable. 0, or -1 with an exception. */
 int async_enter_install(struct state *state);
 
-/* Opens a range. 0, or -1 with an exception and nothing opened. */
+/* Opens a range. 0, or -1 with an exception and no range. */
 int async_enter(struct state *state, struct annotation *annotation);
 
-/* The range that this statement opened; 0: none was, as nobody recorded. 0, or -1 with an
- * exception. */
+/* Returns the range that this statement opened; 0 if it opened none, without a recording. 0, or -1
+ * with an exception. */
 int async_leave(struct state *state, struct annotation *annotation, annot_range *ret_range);
 
-/* What __aenter__ and __aexit__ return: an awaitable that has its result already, so that `async
- * with` does not give the loop away. Threads: any. */
+/* __aenter__ and __aexit__ return an awaitable that has its result already, so that `async with`
+ * does not yield to the loop. Threads: any. */
 
 /* Takes over `value`. New reference, or NULL with an exception. */
 PyObject *ready_create(struct state *state, PyObject *value);
 
-/* What `async with` keeps of an open statement: see enter.c. New reference, or NULL with an
- * exception; the same: */
+/* The type of open `async with` statements: see enter.c. New reference, or NULL with an
+ * exception. */
 PyTypeObject *link_type_create(PyObject *module);
 
-/* What `async with` awaits. */
+/* The type of the awaitable. New reference, or NULL with an exception. */
 PyTypeObject *ready_type_create(PyObject *module);
 
 #endif

@@ -49,7 +49,7 @@ void entered_switch(struct entered *entered, bool on)
 {
     bool run_is_empty = entered->depth == entered->start;
     if (run_is_empty && entered->outer_count > 0) {
-        run_drop(entered); /* back in the run around it, whose state is the other one */
+        run_drop(entered); /* back in the outer run, which has the other state */
         return;
     }
     if (!run_is_empty) {
@@ -64,7 +64,7 @@ void entered_switch(struct entered *entered, bool on)
 bool entered_leave_run(struct entered *entered)
 {
     if (entered->depth == 0)
-        return false; /* entered on another thread: nothing of it is open here */
+        return false; /* entered on another thread: it has no range here */
     while (entered->outer_count > 0 && entered->depth <= entered->start)
         run_drop(entered);
     entered->depth--;

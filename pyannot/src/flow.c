@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The class `flow`: an arrow between ranges, told by a number. Plain data: its number may be sent
- * anywhere, and it pickles. Threads: any; constant after creation. */
+/* The class `flow`: an arrow between ranges, identified by a number. Plain data: its number may be
+ * sent anywhere, and it pickles. Threads: any; constant after creation. */
 #include "flow.h"
 
 #include "arguments.h"
@@ -15,7 +15,7 @@ struct flow {
     annot_flow id;
 };
 
-/* `number` of a scope, or an id, or a new one. 0, or -1 with an exception. */
+/* Sets the id from `number` and the scope, from `id`, or a new one. 0, or -1 with an exception. */
 static int id_set(struct flow *flow, PyObject *number, PyObject *id)
 {
     uint64_t value;

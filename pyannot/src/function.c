@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decorators, what they make of a plain function, and the ranges of what suspends. */
+/* Decorators, the wrapper of a plain function, and the ranges of functions that suspend. */
 #include "function.h"
 
 #include "annotation.h"
@@ -43,9 +43,9 @@ PyObject *decorate_call(PyObject *annotation, PyObject *args, PyObject *keywords
 
 /* ---- annotated_function ---------------------------------------------------------------------- */
 
-/* annotated_function: calls a function inside a range. It takes the place of the function it
- * wraps: it binds as a method, can be weakly referenced, pickles by its name, and carries the
- * function's metadata in its __dict__ (set by functools.update_wrapper).
+/* annotated_function: calls a function inside a range. It replaces the function that it wraps: it
+ * binds as a method, can be weakly referenced, pickles by its name, and carries the function's
+ * metadata in its __dict__ (set by functools.update_wrapper).
  * Threads: constant after creation. */
 
 struct function {
@@ -57,8 +57,8 @@ struct function {
     bool is_python; /* `wrapped` is a function of Python */
 };
 
-/* Python's own functions, which nearly all are, are called without the way of PyObject_Vectorcall:
- * what it checks, who called this one checks anyway. */
+/* Calls Python's own functions, which nearly all are, without PyObject_Vectorcall: our caller makes
+ * its checks anyway. */
 static inline PyObject *call_wrapped(const struct function *function, PyObject *const *args,
                                      size_t flags, PyObject *names)
 {
@@ -68,7 +68,7 @@ static inline PyObject *call_wrapped(const struct function *function, PyObject *
     return PyObject_Vectorcall(wrapped, args, flags, names);
 }
 
-/* Where tasks are watched: a task's call is a range of its track. */
+/* While tasks are watched: a task's call is a range of its track. */
 static PyObject *call_in_task(struct function *function, PyObject *const *args, size_t flags,
                               PyObject *names)
 {
@@ -89,7 +89,7 @@ static PyObject *call_in_task(struct function *function, PyObject *const *args, 
     return result;
 }
 
-/* Not inlined, so that the other way saves no registers. */
+/* Not inlined, so that the path without a recording saves no registers. */
 __attribute__((noinline)) static PyObject *
 call_recorded(struct function *function, PyObject *const *args, size_t flags, PyObject *names)
 {
@@ -102,7 +102,7 @@ call_recorded(struct function *function, PyObject *const *args, size_t flags, Py
     return result;
 }
 
-/* A pop without its push, if recording began in between, is prevented by the two ways; the reverse
+/* A pop without its push, if recording began in between, is prevented by the two paths; the reverse
  * by the gate inside annot_pop. */
 static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
                                      PyObject *names)
@@ -120,7 +120,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     if (!state_is_alive(state) || !PyArg_ParseTuple(args, "O!O:annotated_function",
                                                     state->annotate_type, &annotation, &wrapped))
         return NULL;
-    if (wrapped != Py_None && !PyCallable_Check(wrapped)) { /* None: __setstate__ gives it */
+    if (wrapped != Py_None && !PyCallable_Check(wrapped)) { /* None: set by __setstate__ */
         PyErr_Format(PyExc_TypeError, "function must be callable, not %.100s",
                      Py_TYPE(wrapped)->tp_name);
         return NULL;
@@ -178,7 +178,7 @@ static PyObject *function_repr(PyObject *self)
     return PyUnicode_FromFormat("<annotated %R>", ((struct function *)self)->wrapped);
 }
 
-/* By its name, or with its code: _decorators.py. */
+/* Pickled by its name, or with its code: _decorators.py. */
 static PyObject *function_reduce(PyObject *self, PyObject *ignored)
 {
     struct function *function = (struct function *)self;
@@ -191,7 +191,7 @@ static PyObject *function_reduce(PyObject *self, PyObject *ignored)
     return reduced;
 }
 
-/* Of one that was made without a function: that, and the attributes. */
+/* For an object that was made without a function: sets that, and the attributes. */
 static PyObject *function_setstate(PyObject *self, PyObject *state)
 {
     struct function *function = (struct function *)self;
@@ -214,7 +214,7 @@ static PyObject *function_setstate(PyObject *self, PyObject *state)
 }
 
 #if PY_VERSION_HEX >= 0x030e0000
-/* update_wrapper gives only __annotate__ from 3.14 on, from which functions make the rest. */
+/* From 3.14 on, update_wrapper copies only __annotate__; functions make __annotations__ from it. */
 static PyObject *function_annotations(PyObject *self, void *ignored)
 {
     (void)ignored;
@@ -272,9 +272,9 @@ PyTypeObject *function_type_create(PyObject *module)
 
 /* ---- free_range ------------------------------------------------------------------------------ */
 
-/* free_range(annotation): a range of the process around one statement, for the decorators of what
- * suspends: it may overlap others, and end on another thread. free_range(annotation, True): where a
- * task of asyncio runs, one of its track. One object for each statement.
+/* free_range(annotation): a range of the process around one statement, for the decorators of
+ * functions that suspend: it may overlap others, and end on another thread. free_range(annotation,
+ * True): in a task of asyncio, a range of its track. One object for each statement.
  * Threads: one at a time. */
 
 struct free_range {

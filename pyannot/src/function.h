@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decorators: which wrapper a function needs is decided in Python (_decorators.py). Threads: any.
- */
+/* Decorators: Python code (_decorators.py) decides which wrapper a function needs. Threads: any. */
 #ifndef PYANNOT_FUNCTION_H
 #define PYANNOT_FUNCTION_H
 
@@ -8,20 +7,21 @@
 
 #include <stdbool.h>
 
-/* Whether @annotate stands right above it: a function, or what becomes a method. */
+/* True if annotate(object) is a bare @annotate: on a function, or on a future method. */
 bool decorate_takes(PyObject *object);
 
-/* The annotated form of a function. New reference, or NULL with an exception. */
+/* Returns the annotated form of a function. New reference, or NULL with an exception. */
 PyObject *decorate(PyObject *annotation, PyObject *function);
 
 /* annotation(function): tp_call of annotations. */
 PyObject *decorate_call(PyObject *annotation, PyObject *args, PyObject *keywords);
 
-/* annotated_function: what a decorated plain function becomes. New reference, or NULL with an
- * exception; the same: */
+/* annotated_function: the wrapper of a decorated plain function. New reference, or NULL with an
+ * exception. */
 PyTypeObject *function_type_create(PyObject *module);
 
-/* free_range: a range of the process around one statement. */
+/* free_range: a range of the process around one statement. New reference, or NULL with an
+ * exception. */
 PyTypeObject *free_range_type_create(PyObject *module);
 
 #endif

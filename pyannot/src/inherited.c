@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is open where work is handed over: see inherited.h. */
+/* Gathers the ranges that are open where work is handed over: see inherited.h. */
 #include "inherited.h"
 
 #include "observed.h"
@@ -13,7 +13,7 @@
 
 enum { OPEN_MAX = 2 * INHERITED_MAX, DOMAINS_KEPT = 64 };
 
-/* Relaxed: it is the same whichever thread stores it. */
+/* Relaxed: all threads store the same value. */
 annot_category inherited_category(annot_domain domain)
 {
     static annot_category kept[DOMAINS_KEPT];
@@ -31,7 +31,7 @@ annot_category inherited_category(annot_domain domain)
 
 struct gathering {
     struct inherited *list;
-    bool once; /* work that hands on the next work shall make no path that grows with each */
+    bool once; /* lists a range once, so that work that hands on work does not lengthen the path */
 };
 
 static void add(const struct gathering *at, annot_name name, annot_domain domain)
@@ -44,7 +44,7 @@ static void add(const struct gathering *at, annot_name name, annot_domain domain
         list->ranges[list->count++] = (struct inherited_range){name, domain};
 }
 
-/* The range of a call that submits many tasks is over before they are. */
+/* The range of a call that submits many tasks ends before they do. */
 static bool is_call(const struct annot_open_range *range)
 {
     return range->category != 0 && range->category == pool_side_event(0, ANNOT_POOL_CALL).category;
@@ -55,8 +55,8 @@ static bool is_inherited(const struct annot_open_range *range)
     return range->category != 0 && range->category == inherited_category(range->domain);
 }
 
-/* Of the thread, and what it shows of a task. What is around all that is the loop's: a task that
- * has brought its own (`origin`) does without. */
+/* Adds ranges of the thread, and those that it shows for a task. Ranges around those are the
+ * loop's: a task with its own (`origin`) does not inherit them. */
 static void add_thread(struct gathering *at, bool has_origin)
 {
     struct annot_open_range open[OPEN_MAX];
@@ -76,7 +76,7 @@ static void add_origin(const struct gathering *at, const struct inherited *origi
         add(at, origin->ranges[i].name, origin->ranges[i].domain);
 }
 
-/* Of a task whose steps nobody shows: the first one of an eager task, those of uvloop. */
+/* Adds ranges of a task without shown steps: the first one of an eager task, those of uvloop. */
 static void add_task(const struct gathering *at, struct task_track *track)
 {
     struct task_open names[INHERITED_MAX];
@@ -107,7 +107,7 @@ static void capsule_free(PyObject *capsule)
     PyMem_Free(PyCapsule_GetPointer(capsule, INHERITED_CAPSULE));
 }
 
-/* NULL without an exception: nothing is open, or there is no memory. */
+/* NULL without an exception: no range is open, or no memory. */
 static PyObject *capsule_of(const struct inherited *inherited)
 {
     struct inherited *kept = inherited->count ? PyMem_Malloc(sizeof(*kept)) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What work takes along that is handed to another thread, or to a task of asyncio: the ranges that
- * are open where that happens, which is where the context of contextvars is copied, too. A task
- * keeps them for the threads that work for it.
+/* Ranges that work inherits when it is handed to another thread, or to a task of asyncio: those
+ * that are open at that point, where the context of contextvars is copied, too. A task keeps them
+ * for the threads that work for it.
  * Threads: any. */
 #ifndef PYANNOT_INHERITED_H
 #define PYANNOT_INHERITED_H
@@ -11,7 +11,7 @@
 
 #include <annot/annot.h>
 
-/* More are not taken along: the innermost are left out. */
+/* Limit; the innermost ones are left out. */
 enum { INHERITED_MAX = 16 };
 
 struct inherited_range {
@@ -24,7 +24,8 @@ struct inherited {
     uint32_t count;
 };
 
-/* What is open where the calling thread is. `state` may be NULL. Only while annot_enabled(). */
+/* Gathers the ranges that are open on the calling thread. `state` may be NULL. Only while
+ * annot_enabled(). */
 void inherited_gather(struct state *state, struct inherited *ret_inherited);
 
 /* The category of such ranges where they are opened again. */
@@ -32,7 +33,7 @@ annot_category inherited_category(annot_domain domain);
 
 #define INHERITED_CAPSULE "pyannot.inherited"
 
-/* What a capsule has that observed_create made; NULL: it is another object. */
+/* Returns the content of a capsule that observed_create made; NULL for another object. */
 static inline const struct inherited *inherited_of(PyObject *object)
 {
     return object != NULL && PyCapsule_IsValid(object, INHERITED_CAPSULE)
@@ -40,7 +41,7 @@ static inline const struct inherited *inherited_of(PyObject *object)
                : NULL;
 }
 
-/* BaseEventLoop.create_task: leaves with the task what it inherits. */
+/* BaseEventLoop.create_task: stores the inherited ranges with the task. */
 PyObject *observed_create(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where another process (`annot set`, with ptrace) writes Python code that this one is to run, and
- * reads what came of it: collector/live/look/look_python.c. Nothing here touches it. */
+/* Mailbox in which another process (`annot set`, with ptrace) writes Python code for this one to
+ * run, and reads the result: collector/live/look/look_python.c. This module does not touch it. */
 #include "compat.h"
 
 #include <stdint.h>

@@ -25,11 +25,10 @@
 
 /* ---- Names of the process and of threads ----------------------------------------------------- */
 
-/* What the program itself says stays; what pyannot.observe offers is taken where nothing was
- * said. */
+/* Names offered by pyannot.observe do not replace those that the program has set. */
 
-/* entered_forks + 1 in the process that named itself: what a parent has said is no name of its
- * forked children. 0: nobody has. */
+/* entered_forks + 1 in the process that named itself: its forked children do not inherit that. 0:
+ * not named. */
 static uint32_t process_said;
 static _Thread_local bool thread_said __attribute__((tls_model("initial-exec")));
 
@@ -90,7 +89,7 @@ static PyObject *naming_tell_thread(PyObject *module, PyObject *const *args, Py_
     Py_RETURN_NONE;
 }
 
-/* ---- Of programs: see scope.h ---------------------------------------------------------------- */
+/* ---- Functions for programs: see scope.h ----------------------------------------------------- */
 
 #define SCOPE_FUNCTION(name)                                                                       \
     static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t count,    \
@@ -162,7 +161,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- Of pyannot.observe ---------------------------------------------------------------------- */
+/* ---- Functions for pyannot.observe ----------------------------------------------------------- */
 
 static PyMethodDef observe_functions[] = {
     {"observed_domain", scope_observed_domain, METH_VARARGS,
@@ -231,8 +230,7 @@ static const char *const argument_names[ARGUMENT_COUNT] = {
     [ARGUMENT_VALUE] = "value",
 };
 
-/* Types that are made when they are first asked for, and what those are called that Python code
- * uses. */
+/* Types that are made on first use, with the names of those that Python code uses. */
 static const struct {
     PyTypeObject *(*create)(PyObject *module);
     const char *name;
@@ -255,7 +253,7 @@ static PyTypeObject *type_create(PyObject *module, enum later_type type)
     return types[type].create(module);
 }
 
-/* __getattr__ of the module: a type that has not been asked for before. */
+/* __getattr__ of the module: a type that was not used before. */
 static PyObject *module_getattr(PyObject *module, PyObject *name)
 {
     for (int i = 0; PyUnicode_Check(name) && i < LATER_TYPE_COUNT; i++) {
@@ -299,7 +297,7 @@ static int module_exec(PyObject *module)
     return PyModule_AddFunctions(module, observe_functions);
 }
 
-/* An import that failed, and the collector in any order: the state may be half-built. */
+/* Called after a failed import, and by the collector in any order: the state may be half-built. */
 static int module_clear(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);

@@ -46,8 +46,8 @@ static bool tell_after(struct observed *observed, PyObject *token, PyObject *fir
     return interrupted;
 }
 
-/* before(the call's arguments) gives a token, or None: then there is no after(token, the first
- * argument, result, exception). Without a before there always is. */
+/* before(the call's arguments) returns a token, or None: then after(token, the first argument,
+ * result, exception) is not called. Without a before it always is. */
 static PyObject *observed_always(PyObject *self, PyObject *const *args, size_t flags,
                                  PyObject *names)
 {
@@ -68,14 +68,14 @@ static PyObject *observed_always(PyObject *self, PyObject *const *args, size_t f
     return result;
 }
 
-/* The same, only while somebody records. */
+/* The same, only during a recording. */
 static PyObject *observed_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
     return annot_enabled() ? observed_always(self, args, flags, names)
                            : observed_wrapped((struct observed *)self, args, flags, names);
 }
 
-/* A function of pyannot's that the program's modules call, as os.register_at_fork has it. */
+/* A function of pyannot's that modules of the program call, as os.register_at_fork does. */
 static PyObject *observed_hidden(PyObject *self, PyObject *const *args, size_t flags,
                                  PyObject *names)
 {
@@ -87,7 +87,7 @@ static PyObject *observed_hidden(PyObject *self, PyObject *const *args, size_t f
     Py_RETURN_NONE;
 }
 
-/* The first arguments are those of the tuple, the others those of the call. */
+/* Takes the first arguments from the tuple, the others from the call. */
 static PyObject *call_with(struct observed *observed, const struct callback_arguments *call,
                            PyObject *tuple)
 {
@@ -103,8 +103,7 @@ static PyObject *call_with(struct observed *observed, const struct callback_argu
     return result;
 }
 
-/* before(the call's arguments) gives a tuple of objects to stand in the place of the first ones, or
- * None. */
+/* before(the call's arguments) returns a tuple that replaces the first ones, or None. */
 static PyObject *observed_arguments(PyObject *self, PyObject *const *args, size_t flags,
                                     PyObject *names)
 {
@@ -140,7 +139,7 @@ static vectorcallfunc call_of_kind(const char *kind)
     return NULL;
 }
 
-/* What the type itself has as well, so that a look at the object would find that. */
+/* Copies the names that the type has as well, which a look at the object would find otherwise. */
 static int copy_names(struct observed *observed)
 {
     static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
@@ -156,7 +155,7 @@ static int copy_names(struct observed *observed)
     return observed->dict != NULL ? 0 : -1;
 }
 
-/* Functions of classes have a point in their qualified name. */
+/* True for methods, which have a point in their qualified name. */
 static bool is_method(PyObject *names)
 {
     PyObject *name = PyDict_GetItemString(names, "__qualname__");
@@ -241,7 +240,7 @@ static PyObject *observed_repr(PyObject *self)
     return PyObject_Repr(((struct observed *)self)->wrapped);
 }
 
-/* isinstance(it, types.FunctionType), as inspect asks before it looks for a file. */
+/* For isinstance(it, types.FunctionType), which inspect checks before it looks for a file. */
 static PyObject *observed_class(PyObject *self, void *ignored)
 {
     (void)ignored;
@@ -254,7 +253,7 @@ static PyObject *observed_reduce(PyObject *self, PyObject *ignored)
     return PyObject_GetAttrString(self, "__qualname__");
 }
 
-/* __code__, __defaults__ and whatever else the function has. */
+/* Forwards __code__, __defaults__ and all other attributes of the function. */
 static PyObject *observed_getattro(PyObject *self, PyObject *name)
 {
     PyObject *value = PyObject_GenericGetAttr(self, name);
@@ -322,7 +321,7 @@ static struct annot_event event_of(const char *category_name, uint16_t observer,
 {
     annot_domain domain = annot_domain_create("python");
     annot_category category = __atomic_load_n(cached, __ATOMIC_RELAXED);
-    if (category == 0) { /* the same whoever stores it */
+    if (category == 0) { /* all threads store the same */
         category = annot_category_observed(domain, category_name, observer, 0);
         __atomic_store_n(cached, category, __ATOMIC_RELAXED);
     }
@@ -341,7 +340,7 @@ static long number_in(PyObject *info, const char *key)
     return number;
 }
 
-/* Of each generation a name of its own: they cost very different times. */
+/* Each generation has its own name: they cost very different times. */
 static void collection_begin(PyObject *info)
 {
     static annot_name names[4];
@@ -366,7 +365,7 @@ static void collection_end(PyObject *info)
 
 PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    /* The thread's, because a collection runs from its begin to its end on one. */
+    /* Per thread, because a collection runs from its begin to its end on one. */
     static _Thread_local bool begun __attribute__((tls_model("initial-exec")));
     (void)module;
     if (count != 2 || !PyUnicode_Check(args[0]))
@@ -407,8 +406,8 @@ static void import_begin(struct state *state, struct context_range *range, PyObj
     context_range_begin(state, range, &event);
 }
 
-/* after(name, module) if the dictionary `before` has the name. Whether something is set now that
- * must reach the program. */
+/* Calls after(name, module) if the dictionary `before` has the name. Returns true if an exception
+ * is set now that must reach the program. */
 static bool import_followed(const struct observed *observed, PyObject *name, PyObject *module)
 {
     if (PyDict_GET_SIZE(observed->before) == 0 || !PyUnicode_CheckExact(name) ||
@@ -422,7 +421,7 @@ static bool import_followed(const struct observed *observed, PyObject *name, PyO
 }
 
 /* importlib._bootstrap._find_and_load(name, import_), which the interpreter calls for each module
- * that it has not. Finders, loaders and sys.modules are left alone. */
+ * that is not loaded. Finders, loaders and sys.modules are unchanged. */
 PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
     const struct observed *observed = (struct observed *)self;
@@ -441,7 +440,7 @@ PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, P
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* What pyannot reads and writes while the program runs is none of its audit hooks' business. */
+/* Hides the files of pyannot from the program's audit hooks. */
 PyObject *observe_open(PyObject *module, PyObject *args)
 {
     PyObject *path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pyannot.observe uses of _native. */
+/* Functions of _native for pyannot.observe. */
 #ifndef PYANNOT_OBSERVED_H
 #define PYANNOT_OBSERVED_H
 
@@ -9,21 +9,21 @@
 
 #include <stdbool.h>
 
-/* The call that each kind makes. */
+/* The call of an observed import. */
 PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
 PyTypeObject *observed_type_create(PyObject *module);
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* For the parts of pyannot.observe, and no program. */
+/* For the parts of pyannot.observe only. */
 
 /* For gc.callbacks: collected(phase, info). */
 PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
-/* Whether imports are ranges. */
+/* imports_watch(on): records imports as ranges. */
 PyObject *imports_watch(PyObject *module, PyObject *on);
 
-/* Without an audit event: open_file(path, flags). */
+/* open_file(path, flags): without an audit event. */
 PyObject *observe_open(PyObject *module, PyObject *args);
 
 #endif

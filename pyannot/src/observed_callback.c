@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The call that the program has made, and those that it does not see: see
- * observed_callback.h. */
+/* The program's own call, and the calls hidden from it: see observed_callback.h. */
 #include "observed_callback.h"
 
 #include "observed.h"
@@ -20,8 +19,8 @@ PyObject *observed_wrapped(const struct observed *observed, PyObject *const *arg
     return result;
 }
 
-/* While a callback runs, nothing is traced or profiled on the thread: debuggers and profilers of
- * the program don't see its frames. */
+/* Stops tracing and profiling on the thread while a callback runs: debuggers and profilers of the
+ * program don't see its frames. */
 static void hide_begin(void)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -40,7 +39,7 @@ static void hide_end(void)
 #endif
 }
 
-/* ---- Whose exception it is ------------------------------------------------------------------- */
+/* ---- The origin of an exception -------------------------------------------------------------- */
 
 enum { SIGNALS = 64 };
 
@@ -56,7 +55,7 @@ static bool has_code(PyObject *traceback, PyObject *code)
     return false;
 }
 
-/* Whether the frame of a handler is among those that it came through. */
+/* True if the exception passed through the frame of a handler. */
 static bool is_of_handler(PyObject *traceback, PyObject *handler)
 {
     if (PyMethod_Check(handler))
@@ -79,7 +78,7 @@ static bool is_of_signal(PyObject *traceback)
     return found;
 }
 
-/* Drops what is set if it is the callback's own. Whether it is still there. */
+/* Drops the exception if it is the callback's own. Returns true if it is still set. */
 static bool keeps_exception(void)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) /* KeyboardInterrupt */

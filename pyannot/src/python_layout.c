@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the sampler where this interpreter keeps its stacks: one constant in the extension module,
- * which the collector reads from the file. Never used by pyannot itself.
+/* Where this interpreter keeps its stacks: one constant in the extension module, which the
+ * collector reads from the file for its sampler. pyannot itself does not use it.
  *
  * Needs CPython's internal headers, which come with every installation that can build extensions,
- * but promise nothing; so this is a file of its own, left out where it does not compile.
+ * but have no stable layout; so this is a separate file, left out where it does not compile.
  * Thread-safety: constant data. */
 #define Py_BUILD_CORE 1
 #include <Python.h>
@@ -129,7 +129,7 @@ __attribute__((visibility("default"), used)) const struct python_offsets annot_p
     .code_version = PYTHON_OFFSET_NONE,
 #endif
 
-/* Who holds the GIL. */
+/* The holder of the GIL. */
 #if PY_VERSION_HEX >= 0x030c0000
     .runtime_gil_holder = PYTHON_OFFSET_NONE,
     .interp_gil = offsetof(PyInterpreterState, ceval.gil),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See scope.h. Arguments are checked also while nobody records, so that a wrong call shows itself
- * without a recorder; what happens inside libannot never raises. */
+/* See scope.h. Arguments are checked with or without a recording, so that a wrong call always
+ * shows; errors inside libannot never raise. */
 #include "scope.h"
 
 #include "annotation.h"
@@ -24,7 +24,7 @@ static struct name_cache *cache_of(const struct scope *scope)
     return scope->domain ? &scope->domain->names : &scope->state->names;
 }
 
-/* What the call says beside what the domain does. 0, or -1 with an exception. */
+/* Parses the arguments of the call, in the domain. 0, or -1 with an exception. */
 static int parse(struct arguments *arguments, const struct scope *scope,
                  const struct signature *signature, const struct call *call)
 {
@@ -93,7 +93,7 @@ PyObject *scope_push(const struct scope *scope, const struct call *call)
     Py_RETURN_NONE;
 }
 
-/* Of the module, or of a domain. */
+/* Returns the state of the module, or of a domain. */
 static struct state *scope_state(PyObject *self)
 {
     return PyModule_Check(self) ? PyModule_GetState(self) : state_of_type(Py_TYPE(self));
@@ -120,7 +120,7 @@ PyObject *scope_mark(const struct scope *scope, const struct call *call)
 
 /* ---- Counters -------------------------------------------------------------------------------- */
 
-/* counter("queue", 3) with an int of 64 bits or a float; any other call goes the long way. */
+/* counter("queue", 3) with an int of 64 bits or a float; other calls take the long path. */
 static bool counter_is_short(const struct scope *scope, const struct call *call,
                              struct annot_event *ret_value)
 {
@@ -205,7 +205,8 @@ PyObject *scope_end(PyObject *self, PyObject *range)
 /* ---- The class `domain` ---------------------------------------------------------------------- */
 
 /* The class `domain`: the module's functions for one library or layer. Its annotations are cached
- * by name as the module's are, so that `with io.annotate("read"):` makes nothing. Threads: any. */
+ * by name as the module's are, so that `with io.annotate("read"):` allocates no object. Threads:
+ * any. */
 
 static PyObject *domain_make(PyTypeObject *type, PyObject *name)
 {

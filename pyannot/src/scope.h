@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What push(), mark(), counter() and so on are called on: the module, or a domain. The same code
- * serves both. Threads: any. */
+/* The object of a call of push(), mark(), counter() and so on: the module, or a domain. The same
+ * code serves both. Threads: any. */
 #ifndef PYANNOT_SCOPE_H
 #define PYANNOT_SCOPE_H
 
@@ -10,8 +10,8 @@
 /* The Python class `domain`. Constant after creation but for the cache. */
 struct domain {
     PyObject_HEAD PyObject *name;
-    uint16_t observer, role; /* who tells its events, and as what; 0: the program */
-    struct name_cache names; /* of annotations in this domain that have nothing but a name */
+    uint16_t observer, role; /* of its events; 0: the program */
+    struct name_cache names; /* of annotations in this domain with only a name */
 };
 
 struct scope {
@@ -19,7 +19,7 @@ struct scope {
     struct domain *domain; /* NULL: the module */
 };
 
-/* The annotation that a call describes: from the cache if it is a name and nothing else. New
+/* Returns the annotation that a call describes, from the cache if it has only a name. New
  * reference, or NULL with an exception. */
 struct annotation *scope_annotation(const struct scope *scope, const struct signature *signature,
                                     const struct call *call);
@@ -31,11 +31,11 @@ PyObject *scope_mark(const struct scope *scope, const struct call *call);
 PyObject *scope_counter(const struct scope *scope, const struct call *call);
 PyObject *scope_start(const struct scope *scope, const struct call *call);
 
-/* pop() and end() are the same everywhere. */
+/* pop() and end() are the same for both. */
 PyObject *scope_pop(PyObject *self, PyObject *ignored);
 PyObject *scope_end(PyObject *self, PyObject *range);
 
-/* observed_domain(name, observer, role): a domain whose events an observer tells, by the numbers of
+/* observed_domain(name, observer, role): a domain with events of an observer, by the numbers of
  * annot/observers.h. For pyannot's own parts. */
 PyObject *scope_observed_domain(PyObject *module, PyObject *args);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrows from the thread that starts a process to the first event of that process. Both sides of a
- * fork know its arrow. For another program both work it out, from the number of the child and the
- * time when it began, because numbers come again.
+ * fork have its arrow. For another program both compute it, from the process id of the child and
+ * its start time, because ids are reused.
  *
- * Functions of C that start programs (os.posix_spawn, _posixsubprocess.fork_exec) stay the objects
- * that they are, wherever the program keeps them: only the description that such an object refers
- * to, a PyMethodDef, is exchanged for one with another function pointer. Binding, pickles, texts
- * and identity cannot differ.
+ * Functions of C that start programs (os.posix_spawn, _posixsubprocess.fork_exec) stay the same
+ * objects, wherever the program keeps them: only the description that such an object refers to, a
+ * PyMethodDef, is exchanged for one with another function pointer. Binding, pickles, texts and
+ * identity do not change.
  * Threads: any. */
 #include "starts.h"
 
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIELDS_BEFORE_START = 20 }; /* of a stat line, behind the name */
+enum { FIELDS_BEFORE_START = 20 }; /* of a stat line, after the name */
 
-/* When a process began, in ticks since boot; 0: not known. */
+/* Returns the start time of a process, in ticks since boot; 0: unknown. */
 static uint64_t start_ticks(const char *path)
 {
     char line[1024];
@@ -44,13 +44,13 @@ static annot_flow flow_of(long pid, const char *path)
     return annot_flow_id("start", number & INT64_MAX);
 }
 
-/* Of the fork that the thread is about to make; and how many of its forks had an arrow. */
+/* The arrow of the fork that the thread is about to make; the number of its forks with an arrow. */
 static _Thread_local annot_flow fork_flow __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t forks __attribute__((tls_model("initial-exec")));
 
 /* ---- Functions that start programs ----------------------------------------------------------- */
 
-/* A started program whose fork was seen (preexec_fn) has its arrow already. */
+/* A started program has its arrow already if its fork was seen (preexec_fn). */
 static PyObject *started(PyObject *result, uint32_t forks_before)
 {
     char path[40];
@@ -65,7 +65,7 @@ static PyObject *started(PyObject *result, uint32_t forks_before)
     return result;
 }
 
-/* A function is handed the module that it belongs to, not itself: so each has a C function. */
+/* A function receives the module that it belongs to, not itself: so each has a C function. */
 enum starter { POSIX_SPAWN = 0, POSIX_SPAWNP = 1, FORK_EXEC = 2, STARTERS = 3 };
 
 /* CPython's own descriptions, which are static. W: the first interpreter that observes one, before
@@ -96,7 +96,7 @@ static PyObject *posix_spawnp(PyObject *self, PyObject *const *args, Py_ssize_t 
     return spawn(POSIX_SPAWNP, self, args, count, names);
 }
 
-/* Up to 3.11 one tuple of arguments. */
+/* Up to 3.11: one tuple of arguments. */
 static PyObject *fork_exec_tuple(PyObject *self, PyObject *args)
 {
     uint32_t before = forks;

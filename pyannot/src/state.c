@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types that are made when they are first asked for: see state.h. */
+/* Makes types on first use: see state.h. */
 #include "state.h"
 
 PyTypeObject *state_type_make(struct state *state, enum later_type type)

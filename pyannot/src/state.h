@@ -23,7 +23,7 @@ enum argument {
 
 enum { QUICK_ARGUMENTS = 5 };
 
-/* A call as it was made, and what it gave; all owned. */
+/* A call as it was made, and its result; all owned. */
 struct quick_call {
     PyObject *object; /* NULL: free */
     PyObject *names;
@@ -31,10 +31,10 @@ struct quick_call {
     PyObject *args[QUICK_ARGUMENTS];
 };
 
-/* Of the class that has quick calls: see annotate.c. */
+/* Of the class with quick calls: see annotate.c. */
 struct quick_calls {
     PyTypeObject *type;
-    struct quick_call *calls; /* NAME_CACHE_SIZE; NULL until there is such a class */
+    struct quick_call *calls; /* NAME_CACHE_SIZE; NULL until the class exists */
 };
 
 /* Types that most programs never use: see state_type. */
@@ -53,7 +53,7 @@ enum later_type {
     LATER_TYPE_COUNT,
 };
 
-/* ---- What it knows of asyncio (task.h) ------------------------------------------------------- */
+/* ---- asyncio (task.h) ------------------------------------------------------------------------ */
 
 struct task_exit;
 
@@ -79,14 +79,15 @@ struct task_state {
     uint32_t watchers;                       /* of tasks, of greenlets */
 };
 
-/* What asyncio is asked by, while other threads stop watching: a new reference, or NULL. */
+/* Takes a function of asyncio's, while other threads may stop watching: a new reference, or
+ * NULL. */
 static inline PyObject *task_part_take(PyObject *const *part)
 {
     return Py_XNewRef(__atomic_load_n(part, __ATOMIC_ACQUIRE)); /* partner: task_part_set */
 }
 
-/* NULL: none from now on. Without the lock another thread may be about to take what is there, so
- * it stays for ever: a function of asyncio's, or a small tuple. */
+/* NULL removes it. Without the lock another thread may be about to take the previous object, so
+ * that is never freed: a function of asyncio's, or a small tuple. */
 static inline void task_part_set(PyObject **part, PyObject *object)
 {
     PyObject *before = *part;
@@ -95,7 +96,8 @@ static inline void task_part_set(PyObject **part, PyObject *object)
         Py_XDECREF(before);
 }
 
-/* A missing attribute is no exception: 1 found, 0 not, -1 with an exception. */
+/* Looks for an attribute; a missing one raises no exception: 1 found, 0 not, -1 with an
+ * exception. */
 static inline int attribute_find(PyObject *object, PyObject *name, PyObject **ret_value)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -105,7 +107,7 @@ static inline int attribute_find(PyObject *object, PyObject *name, PyObject **re
 #endif
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The state ------------------------------------------------------------------------------- */
 
 struct state {
     PyObject *module; /* borrowed: it owns this */
@@ -124,7 +126,7 @@ struct state {
 };
 
 /* An object that the collector does not track hides that it keeps its type alive, and so the
- * module. While all references to it are ours, its type is a thing that the module refers to. */
+ * module. While all references to it are ours, its type counts as referenced by the module. */
 static inline int visit_type_of(PyObject *object, Py_ssize_t ours, visitproc visit, void *arg)
 {
     if (object != NULL && Py_REFCNT(object) == ours)
@@ -132,14 +134,14 @@ static inline int visit_type_of(PyObject *object, Py_ssize_t ours, visitproc vis
     return 0;
 }
 
-/* The state of the import that made a type of ours; NULL once the type has been cleared. */
+/* Returns the state of the import that made a type of ours; NULL once the type has been cleared. */
 static inline struct state *state_of_type(PyTypeObject *type)
 {
     PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
     return module ? PyModule_GetState(module) : NULL;
 }
 
-/* False, with a RuntimeError, once the interpreter has cleared the module at its end. */
+/* Returns false, with a RuntimeError, once the interpreter has cleared the module at its end. */
 static inline bool state_is_alive(const struct state *state)
 {
     if (__builtin_expect(state != NULL && state->annotate_type != NULL, 1))
@@ -148,11 +150,11 @@ static inline bool state_is_alive(const struct state *state)
     return false;
 }
 
-/* Makes the type if nobody has (each takes 20 us, which an import would cost more). Borrowed; NULL
- * with an exception. */
+/* Makes the type on first use (each takes 20 us, by which an import would be slower). Borrowed;
+ * NULL with an exception. */
 PyTypeObject *state_type_make(struct state *state, enum later_type type);
 
-/* NULL: nobody has asked for it, so there is no object of it. */
+/* NULL: not made yet, so it has no objects. */
 static inline PyTypeObject *state_type_made(const struct state *state, enum later_type type)
 {
     return __atomic_load_n(&state->later_types[type], __ATOMIC_ACQUIRE); /* state_type_make */

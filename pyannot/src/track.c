@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The class `track`: a line of its own for ranges that belong to no thread (a task, a request).
- * Plain data that pickles: any thread, and any process that has it, may tell of it.
+/* The class `track`: a separate timeline for ranges that belong to no thread (a task, a request).
+ * Plain data that pickles: any thread, and any process that has it, may record on it.
  *
- * A track may be ended by whoever has it, in any process. But a child that was forked inside of a
- * range has its parent's objects, and code of its parent's that ends them: that range is not the
- * child's. So an object counts what was begun by it, in which process. */
+ * A range of a track may be ended by any thread and process. But a child that was forked inside of
+ * a range has its parent's objects, and code of its parent's that ends them: that range is not the
+ * child's. So an object counts the ranges begun by it, and in which process. */
 #include "track.h"
 
 #include "annotation.h"
@@ -20,26 +20,27 @@ struct track {
     PyObject *parent;             /* a track, or NULL: the process */
     PyObject *domain;             /* str, of its events; or NULL */
     struct annot_track track;
-    uint64_t open;  /* upper half: entered_forks; lower half: what that process has begun by this */
-    bool inherited; /* a parent had begun something by it when it forked */
+    uint64_t
+        open; /* upper half: entered_forks; lower half: ranges that process has begun by this */
+    bool inherited; /* a parent had begun ranges by it when it forked */
 };
 
 static const struct signature begin_signature = {"begin", {ARGUMENT_NAME}, 1, 1, false, NULL};
 static const struct signature mark_signature = {"mark", {ARGUMENT_NAME}, 1, 1, false, NULL};
 static const struct signature annotate_signature = {"annotate", {ARGUMENT_NAME}, 1, 1, false, NULL};
 
-/* The number of a range that no process can have, for each has bits of its own in all of them: its
- * end is counted as one of a range that is not open here. */
+/* The number of a range that no process can have, as each sets its own bits in all of them: its end
+ * is counted as one of a range that is not open here. */
 enum { NOBODYS_RANGE = 1 };
 
-/* What track.annotate() gives: a range of the track for `with` and for decorators. Takes over
- * `annotation`. New reference, or NULL with an exception. */
+/* Makes the result of track.annotate(): a range of the track for `with` and for decorators. Takes
+ * over `annotation`. New reference, or NULL with an exception. */
 static PyObject *track_range_create(struct state *state, struct track *track,
                                     struct annotation *annotation);
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Names it, with an id of its own or the one given. 0, or -1 with an exception. */
+/* Sets its name, and a new id or the given one. 0, or -1 with an exception. */
 static int track_set(struct track *track, PyObject *id)
 {
     const struct annot_track *parent =
@@ -94,7 +95,7 @@ static PyObject *track_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return track_create(type, NULL, args, keywords);
 }
 
-/* A chain of parents may be of any length, so it is not freed by recursion. */
+/* Frees a chain of parents without recursion, as it may be of any length. */
 static void chain_release(PyObject *track)
 {
     while (track != NULL && Py_REFCNT(track) == 1) {
@@ -134,9 +135,9 @@ static PyObject *track_reduce(PyObject *self, PyObject *ignored)
                                                      (unsigned long long)track->track.id)));
 }
 
-/* ---- What is open ---------------------------------------------------------------------------- */
+/* ---- Open ranges ----------------------------------------------------------------------------- */
 
-/* What was open when this process was forked is no longer counted. */
+/* Stops counting ranges that were open when this process was forked. */
 static uint64_t track_adopt(struct track *track)
 {
     uint64_t open = __atomic_load_n(&track->open, __ATOMIC_ACQUIRE); /* see the exchange */
@@ -144,7 +145,7 @@ static uint64_t track_adopt(struct track *track)
         uint64_t none = (uint64_t)entered_forks << 32;
         if ((uint32_t)open != 0)
             __atomic_store_n(&track->inherited, true, __ATOMIC_RELAXED);
-        /* Release: who finds our number finds `inherited`, too. */
+        /* Release: a thread that finds our number finds `inherited`, too. */
         if (__atomic_compare_exchange_n(&track->open, &open, none, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE))
             return none;
@@ -152,14 +153,14 @@ static uint64_t track_adopt(struct track *track)
     return open;
 }
 
-/* A range is begun by this object. */
+/* Counts a range that is begun by this object. */
 static void track_opened(struct track *track)
 {
     track_adopt(track);
     __atomic_add_fetch(&track->open, 1, __ATOMIC_RELAXED);
 }
 
-/* A range is ended by this object: false if it can only be a parent's. */
+/* Counts a range that is ended by this object: false if it can only be a parent's. */
 static bool track_may_end(struct track *track)
 {
     uint64_t open = track_adopt(track);
@@ -303,8 +304,8 @@ PyTypeObject *track_type_create(PyObject *module)
 
 /* ---- The class `track_range` ----------------------------------------------------------------- */
 
-/* The class `track_range`: what track.annotate() gives. Which of its statements were entered while
- * somebody recorded is remembered as for other annotations (entered.h).
+/* The class `track_range`: the result of track.annotate(). entered.h keeps which of its statements
+ * were entered during a recording, as for other annotations.
  * Threads: any; a statement is left on the thread that entered it. */
 
 struct track_range {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Python class `track`: a lane that is no thread. Threads: any. */
+/* The Python class `track`: a lane without a thread. Threads: any. */
 #ifndef ANNOT_TRACK_H
 #define ANNOT_TRACK_H
 
