@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a pool is: its class, its size, how its workers are started, and who they are. A recording
- * that begins later is told it as well, when the pool is used next. */
+/* Facts about a pool: its class, its size, how its workers are started, and its workers. A
+ * recording that begins later gets them as well, when the pool is used next. */
 #include "pool_facts.h"
 
 #include "pool_side.h"
@@ -11,7 +11,7 @@
 #include "annotation.h"
 #include "state.h"
 
-/* Whether this recording is to be told, for the first time. */
+/* True for the first time in this recording. */
 static bool is_new(struct pool_side *side)
 {
     if (!annot_enabled())
@@ -56,8 +56,7 @@ void pool_facts_tell_worker(struct pool_side *side)
     annot_mark_event(&event);
 }
 
-/* ---- Methods ----------------------------------------------------------------------------------
- */
+/* ---- Methods --------------------------------------------------------------------------------- */
 
 /* made(label, kind, workers, start_method): of a parent. workers 0: not known yet. */
 PyObject *pool_facts_made(PyObject *self, PyObject *args)
@@ -92,7 +91,7 @@ static void call_free(PyObject *call)
     PyMem_Free(range);
 }
 
-/* A capsule; None: the call has no range. */
+/* Returns a capsule; None: the call has no range. */
 static PyObject *call_begin(struct pool_side *side, const struct annot_event *event)
 {
     if (!annot_enabled() || pool_side_has_greenlets(side))
@@ -106,8 +105,8 @@ static PyObject *call_begin(struct pool_side *side, const struct annot_event *ev
     return call != NULL || PyErr_Occurred() ? call : PyErr_NoMemory();
 }
 
-/* call(method, chunk): opens the range of a call that submits several tasks, and returns what ends
- * it. chunk 0: each is one item. */
+/* call(method, chunk): opens the range of a call that submits several tasks; returns the argument
+ * of called(). chunk 0: each is one item. */
 PyObject *pool_facts_call(PyObject *self, PyObject *args)
 {
     struct pool_side *side = (struct pool_side *)self;
@@ -128,7 +127,7 @@ PyObject *pool_facts_call(PyObject *self, PyObject *args)
     return call_begin(side, &event);
 }
 
-/* called(call): the call returns. */
+/* called(call): closes the range. */
 PyObject *pool_facts_called(PyObject *self, PyObject *call)
 {
     (void)self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a pool is, as marks in the recording. Threads: any. */
+/* Facts about a pool, as marks in the recording. Threads: any. */
 #ifndef ANNOT_POOL_FACTS_H
 #define ANNOT_POOL_FACTS_H
 
@@ -8,8 +8,7 @@
 struct annot_value;
 struct pool_side;
 
-/* A mark that tells what pool this is, or that this thread is a worker of it: once in each
- * recording. */
+/* Marks the facts of the pool, or this thread as a worker of it: once in each recording. */
 void pool_facts_tell(struct pool_side *side);
 void pool_facts_tell_worker(struct pool_side *side);
 

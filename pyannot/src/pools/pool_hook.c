@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pool_hook: a callable in the place of another one. It hands on its arguments and the result as
- * they are, exceptions too. While nobody records it costs one more call and one test. */
+/* pool_hook: a callable in the place of another one. Passes on arguments, results and exceptions
+ * unchanged. Without a recording it costs one more call and one test. */
 #include "pool_hook.h"
 
 #include "pool_facts.h"
@@ -16,7 +16,7 @@ enum { ARGUMENTS_ON_STACK = 8 };
 
 struct hook;
 
-/* What the caller gave. */
+/* Arguments of a call. */
 struct hook_call {
     PyObject *const *args;
     size_t flags; /* with the count, as for vectorcall */
@@ -48,7 +48,7 @@ static PyObject *owner_get(PyObject *reference)
     return owner;
 }
 
-/* As PyObject_Vectorcall; whoever calls the hook checks the result as well. */
+/* As PyObject_Vectorcall; the caller of the hook checks the result as well. */
 static inline PyObject *call_direct(PyObject *function, PyObject *const *args, size_t flags,
                                     PyObject *names)
 {
@@ -57,7 +57,7 @@ static inline PyObject *call_direct(PyObject *function, PyObject *const *args, s
                   : PyObject_Vectorcall(function, args, flags, names);
 }
 
-/* Calls what stood here before. */
+/* Calls the original. */
 static PyObject *forward(const struct hook *hook, const struct hook_call *call)
 {
     PyObject *on_stack[ARGUMENTS_ON_STACK], **args = on_stack;
@@ -84,8 +84,8 @@ static PyObject *forward(const struct hook *hook, const struct hook_call *call)
     return result;
 }
 
-/* A range with a flow is the thread's. Another greenlet than the main one may be switched away from
- * while it hands a task over: there the range ends before. */
+/* True if another greenlet than the main one runs, which may be switched away from while it hands a
+ * task over. A range with a flow is the thread's, so there it ends before. */
 static bool may_be_switched(const struct pool_side *side)
 {
     return greenlet_is_tracked(state_of_type(Py_TYPE(side)));
@@ -98,10 +98,9 @@ static void end_range(bool *open)
     *open = false;
 }
 
-/* ---- Both sides -------------------------------------------------------------------------------
- */
+/* ---- Both sides ------------------------------------------------------------------------------ */
 
-/* The bytes in the buffer of a connection: a BytesIO, written up to its end. */
+/* Returns the number of bytes in the buffer of a connection: a BytesIO, written up to its end. */
 static long long bytes_in(const struct pool_side *side, PyObject *buffer)
 {
     PyObject *size = Py_TYPE(buffer) == side->buffer_type
@@ -115,7 +114,7 @@ static long long bytes_in(const struct pool_side *side, PyObject *buffer)
     return 0;
 }
 
-/* A buffer came in: it will be unpickled now. Who asked for it ends that. */
+/* A buffer was received, and is unpickled now. The caller's hook ends that range. */
 static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 {
     PyObject *buffer = forward(hook, call);
@@ -130,8 +129,7 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
     return buffer;
 }
 
-/* ---- A worker ---------------------------------------------------------------------------------
- */
+/* ---- A worker -------------------------------------------------------------------------------- */
 
 static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
@@ -140,7 +138,7 @@ static void task_begin(struct pool_side *side, const struct pool_task *task)
     pool_side_begin_function(side, &side->run, &found, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
     if (side->run.track != NULL || !side->run.is_open)
-        return; /* a flow binds to what the thread has open */
+        return; /* a flow binds to the open range of the thread */
     if (side->is_local)
         annot_flow_end(pool_side_flow(side, task->number));
     else
@@ -160,7 +158,7 @@ static PyObject *run_task(struct hook *hook, const struct hook_call *call)
     return object;
 }
 
-/* The function has returned, or raised what the answer tells. */
+/* The function has returned, or raised the exception in the answer. */
 static void end_run(struct pool_side *side, PyObject *answer)
 {
     PyObject *error = pool_side_answer_error(answer);
@@ -184,10 +182,9 @@ static PyObject *run_answer(struct hook *hook, const struct hook_call *call)
     return result;
 }
 
-/* ---- A parent ---------------------------------------------------------------------------------
- */
+/* ---- A parent -------------------------------------------------------------------------------- */
 
-/* When the job was submitted: asked once for each. Whether this is its first task. */
+/* Looks up when the job was submitted, once for each. Returns true for its first task. */
 static bool job_begin(struct pool_side *side, uint64_t number, PyObject *job)
 {
     uint64_t mark = (number >> 32) + 1;
@@ -278,8 +275,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
     return result;
 }
 
-/* ---- The type ---------------------------------------------------------------------------------
- */
+/* ---- The type -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -9,7 +9,7 @@
 
 struct pool_side;
 
-/* The flow of a task. Those of a pool are neighbours, which a recording writes in few bytes. */
+/* The flow of a task. Flows of a pool are neighbours, which a recording writes in few bytes. */
 static inline annot_flow pool_side_flow(const struct pool_side *side, uint64_t number)
 {
     annot_flow flow = side->scope + number;
@@ -18,8 +18,8 @@ static inline annot_flow pool_side_flow(const struct pool_side *side, uint64_t n
 
 struct pool_hook_options {
     struct pool_side *side;
-    PyObject *function; /* what is called */
-    PyObject *owner;    /* with this in front, held weakly; or NULL */
+    PyObject *function; /* the original */
+    PyObject *owner;    /* its first argument, held weakly; or NULL */
 };
 
 /* New reference, or NULL with an exception. Kinds:

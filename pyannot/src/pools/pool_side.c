@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pool_side: what a pool emits beside its hooks, and the making of these. */
+/* pool_side: the events of a pool besides its hooks', and the making of hooks. */
 #include "pool_side.h"
 
 #include <stdio.h>
@@ -42,8 +42,8 @@ annot_name pool_name(enum pool_name name)
 
 struct annot_event pool_side_event(annot_name name, enum annot_pool_role role)
 {
-    /* One number for both: the domain, and the category above it. Relaxed: it is the same whichever
-     * thread stores it. */
+    /* One number for both: the domain, and the category above it. Relaxed: all threads store the
+     * same. */
     static uint32_t numbers[ANNOT_POOL_CALL + 1];
     uint32_t known = __atomic_load_n(&numbers[role], __ATOMIC_RELAXED);
     if (known == 0) {
@@ -133,11 +133,11 @@ static void count_tell(annot_name name, int64_t value)
     annot_counter_event(&event);
 }
 
-/* What is cancelled has no result: where there is a list of what is under way, that is asked. A
- * task whose result is here is taken off it later. */
+/* Cancelled tasks have no result: if the pool has a dict of pending tasks, its size counts. A task
+ * with a result is removed from it later. */
 static int64_t count_change(struct pool_side *side, int64_t change)
 {
-    if (side->pending == NULL) /* relaxed: a number by itself, changed by all threads of a pool */
+    if (side->pending == NULL) /* relaxed: a single number, changed by all threads of a pool */
         return __atomic_add_fetch(&side->task_count, change, __ATOMIC_RELAXED);
     int64_t count = (int64_t)PyDict_Size(side->pending) + (change < 0 ? change : 0);
     count = count > 0 ? count : 0;
@@ -145,8 +145,9 @@ static int64_t count_change(struct pool_side *side, int64_t change)
     return count;
 }
 
-/* Of thousands that wait one more or less is not seen, and to tell each would be a seventh of all
- * events. Threads that come at the same time may tell what is told already. */
+/* True if the counters are close enough. Among thousands that wait, one more or less is not seen,
+ * and to emit each change would be a seventh of all events. Concurrent threads may emit the same
+ * values. */
 static bool is_told(struct pool_side *side, int64_t queued, int64_t busy)
 {
     int64_t change = queued - __atomic_load_n(&side->told_queued, __ATOMIC_RELAXED);
@@ -185,10 +186,9 @@ int64_t pool_side_job_age_ns(const struct pool_side *side)
     return side->job_ns ? now_ns() - side->job_ns : 0;
 }
 
-/* ---- Methods ----------------------------------------------------------------------------------
- */
+/* ---- Methods --------------------------------------------------------------------------------- */
 
-/* The range of a job, with where its first task comes from. */
+/* Emits the range of a job, from which an arrow leads to its first task. */
 static void tell_job(struct pool_side *side, const char *method, const int64_t *numbers)
 {
     const struct annot_value values[] = {
@@ -206,7 +206,7 @@ static void tell_job(struct pool_side *side, const char *method, const int64_t *
 }
 
 /* submitted(job, tasks, chunk, workers, method): a job was made, and will be handed over soon.
- * tasks 0: nobody knows how many, they come one by one. */
+ * tasks 0: unknown, they come one by one. */
 static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct pool_side *side = (struct pool_side *)self;
@@ -250,7 +250,7 @@ static PyObject *side_initializing(PyObject *self, PyObject *function)
     Py_RETURN_NONE;
 }
 
-/* pending(dict): the list of tasks that have no result yet, which the pool keeps. */
+/* pending(dict): the pool's own dict of tasks without a result. */
 static PyObject *side_pending(PyObject *self, PyObject *pending)
 {
     struct pool_side *side = (struct pool_side *)self;
@@ -259,8 +259,8 @@ static PyObject *side_pending(PyObject *self, PyObject *pending)
     Py_RETURN_NONE;
 }
 
-/* hook(kind, function, owner=None): stands in for a function, or for a method of `owner`, which it
- * does not keep alive. */
+/* hook(kind, function, owner=None): replaces a function, or a method of `owner`, which it does not
+ * keep alive. */
 static PyObject *pool_hook(PyObject *self, PyObject *args)
 {
     struct pool_hook_options options = {.side = (struct pool_side *)self};
@@ -272,8 +272,7 @@ static PyObject *pool_hook(PyObject *self, PyObject *args)
     return pool_hook_create(options.side->hook_type, kind, &options);
 }
 
-/* ---- The type ---------------------------------------------------------------------------------
- */
+/* ---- The type -------------------------------------------------------------------------------- */
 
 static int texts_set(struct pool_side *side, const char *scope, const char *label)
 {
@@ -290,7 +289,7 @@ static int texts_set(struct pool_side *side, const char *scope, const char *labe
     return side->jobs ? 0 : -1;
 }
 
-/* What connections receive into. */
+/* Finds the type that connections receive into. */
 static int buffer_find(struct pool_side *side)
 {
     PyObject *module = PyImport_ImportModule("io");
@@ -345,7 +344,7 @@ static int side_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* Of a pool that went with tasks in it: they wait no more. */
+/* For a pool that is freed with tasks in it, which no longer wait. */
 static void counters_end(struct pool_side *side)
 {
     if (side->task_count == 0 || !annot_enabled() || side->process != getpid())

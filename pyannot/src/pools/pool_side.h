@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One side of a pool of workers: what the hooks on its queues and pipes share.
+/* One side of a pool of workers: the data that the hooks on its queues and pipes share.
  *
- * A pool is seen at the places where its tasks go by: the parent hands them over and takes the
- * results, a worker takes a task and gives a result. At each such place a hook calls what stood
- * there before, with the same arguments, and emits around it. Both sides name a task by the same
- * number (job and chunk, or work id) in the same scope (the pool's pipe), so the arrows need
- * nothing in what is sent.
+ * A pool is observed at the places where its tasks pass: the parent hands them over and takes the
+ * results, a worker takes a task and gives a result. At each such place a hook calls the original
+ * function, with the same arguments, and emits events around it. Both sides identify a task by the
+ * same number (job and chunk, or work id) in the same scope (the pool's pipe), so the arrows add no
+ * data to the messages.
  *
- * Threads: a worker's side belongs to the worker's thread. A parent's is shared by those who
- * submit, the one that hands over, and the one that takes results: each writes fields of its own.
- */
+ * Threads: a worker's side belongs to the worker's thread. A parent's is shared by the threads that
+ * submit, the one that hands over, and the one that takes results: each writes its own fields. */
 #ifndef PYANNOT_POOL_SIDE_H
 #define PYANNOT_POOL_SIDE_H
 
@@ -22,7 +21,7 @@
 
 enum { POOL_SCOPE_SIZE = 64, POOL_WORD_SIZE = 32 };
 
-/* What users see. */
+/* Texts that users see. */
 enum pool_name {
     POOL_UNPICKLE = 0,
     POOL_SEND,
@@ -49,33 +48,33 @@ struct pool_side {
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
     PyTypeObject *buffer_type; /* io.BytesIO, */
     PyObject *buffer_tell;     /* and its method */
-    annot_flow scope;          /* what the flows of its tasks are counted from */
+    annot_flow scope;          /* base for the flows of its tasks */
     char job_scope[POOL_SCOPE_SIZE + 4];
-    bool is_local;       /* workers are threads: nothing is pickled */
-    uint64_t told_facts; /* the recording that was told what it is, or whose worker this is;
-                            relaxed: once more does no harm */
+    bool is_local;       /* workers are threads: no pickling */
+    uint64_t told_facts; /* the recording with its facts, or with its worker's; relaxed: a
+                            repetition does no harm */
 
-    /* Of a worker: its ranges, and whether "unpickle" is open. */
+    /* For a worker: its ranges, and whether "unpickle" is open. */
     struct context_range initializer, run;
     bool in_unpickle;
 
-    /* Of a parent. */
+    /* For a parent. */
     bool in_result;        /* of the thread that takes results: "unpickle" is open */
-    PyObject *jobs;        /* dict: job -> when it was submitted; until its first task goes */
-    uint64_t job;          /* 1 + the one whose tasks go now */
-    int64_t job_ns;        /* when that was submitted; 0: its tasks are made one by one */
-    int64_t task_count;    /* handed in, without a result yet; atomic */
-    int64_t worker_count;  /* 0: running_count tells how many are busy; atomic */
-    int64_t running_count; /* of threads: tasks begun and not done; atomic */
+    PyObject *jobs;        /* dict: job -> time of its submission; until its first task goes */
+    uint64_t job;          /* 1 + the job with the tasks that go now */
+    int64_t job_ns;        /* when it was submitted; 0: its tasks are made one by one */
+    int64_t task_count;    /* submitted, without a result yet; atomic */
+    int64_t worker_count;  /* 0: running_count is the number of busy ones; atomic */
+    int64_t running_count; /* for threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
-    int64_t size; /* workers, when it was told; 0: not known yet; atomic */
-    char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": not told */
-    pid_t process;                  /* whose counters they are */
-    int64_t told_queued, told_busy; /* what the counters show, */
+    int64_t size; /* number of workers; 0: not known yet; atomic */
+    char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": unknown */
+    pid_t process;                  /* that has the counters */
+    int64_t told_queued, told_busy; /* current values of the counters, */
     uint64_t told_recording;        /* in this recording; relaxed */
 };
 
-/* What is run: the user's function below what the library put around it. */
+/* A function to run: the user's function below the library's wrappers. */
 struct pool_function {
     PyObject *function; /* new reference */
     Py_ssize_t chunk;   /* tasks at once; 0: it is not a chunk */
@@ -95,21 +94,21 @@ struct annot_value pool_text_value(enum pool_name key, const char *text);
 void pool_side_push(enum pool_name name, enum annot_pool_role role, enum pool_name key,
                     int64_t number);
 
-/* Opens the range of a task's function, or of an initializer (chunk 0): of a worker that is a
+/* Opens the range of a task's function, or of an initializer (chunk 0); if the worker is a
  * greenlet, on its track only. */
 void pool_side_begin_function(struct pool_side *side, struct context_range *range,
                               const struct pool_function *function, enum annot_pool_role role);
 
-/* Whether the workers of this pool are greenlets in place of threads. Then only their functions'
- * ranges and the pool's counters are emitted: readers follow tasks from thread to thread. The
- * process gets a note, once. */
+/* True if the workers of this pool are greenlets in place of threads. Then only their functions'
+ * ranges and the pool's counters are emitted: readers follow tasks from thread to thread. Writes a
+ * note for the process, once. */
 bool pool_side_has_greenlets(const struct pool_side *side);
 
-/* Adds to the tasks without a result, and tells both counters if they show too little of it: the
- * busy workers to the last one, the queue to 1/64. */
+/* Adds to the tasks without a result, and emits both counters if they have changed: the busy
+ * workers exactly, the queue to 1/64. */
 void pool_side_count(struct pool_side *side, int64_t change);
 
-/* How long ago the present job was submitted; 0 if nobody knows. */
+/* Returns the time since the present job was submitted; 0 if unknown. */
 int64_t pool_side_job_age_ns(const struct pool_side *side);
 
 /* The class pool_side. New reference; NULL with an exception. */

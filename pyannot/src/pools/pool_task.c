@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a task of a pool is: its number, and the user's function inside of what the library put
- * around it. The shapes are those of multiprocessing.pool, concurrent.futures.process and joblib;
- * anything else is taken as it is.
+/* Facts about a task of a pool: its number, and the user's function inside of the library's
+ * wrappers. The shapes are those of multiprocessing.pool, concurrent.futures.process and joblib;
+ * other objects are taken as they are.
  *
- * Everything is read without calling code of the user's where that can be avoided; what raises is
- * forgotten: a name is worth no exception. */
+ * Reads without calling code of the user's where possible, and drops exceptions, which a name is
+ * not worth. */
 #include "pool_task.h"
 
 #include "pool_side.h"
@@ -32,7 +32,7 @@ static bool tuple_read(PyObject *object, struct pool_task *ret_task)
     if ((size != 3 && size != 5) || !number_read(PyTuple_GET_ITEM(object, 0), &job))
         return false;
     if (!number_read(PyTuple_GET_ITEM(object, 1), &index))
-        index = 0; /* of a job that is one task */
+        index = 0; /* of a job with one task */
     ret_task->number = job << 32 ^ index;
     if (size == 5) {
         ret_task->function = PyTuple_GET_ITEM(object, 2);
@@ -110,14 +110,13 @@ PyObject *pool_side_answer_error(PyObject *answer)
     return inner;
 }
 
-/* ---- The function inside ----------------------------------------------------------------------
- */
+/* ---- The function inside --------------------------------------------------------------------- */
 
-/* A call on its way inwards; new references. */
+/* A call that is being unwrapped; new references. */
 struct unwrapping {
     PyObject *function;
-    PyObject *bound; /* what a partial puts before `args`, or NULL */
-    PyObject *args;  /* or NULL: not known any more */
+    PyObject *bound; /* a partial's arguments before `args`, or NULL */
+    PyObject *args;  /* or NULL: unknown */
     Py_ssize_t chunk;
 };
 
@@ -133,7 +132,7 @@ static PyObject *argument_at(const struct unwrapping *at, Py_ssize_t index)
     return PyTuple_GET_ITEM(at->args, index - bound);
 }
 
-/* Goes on with `function`, whose arguments are not known. */
+/* Goes on with `function`, with unknown arguments. */
 static bool step_into(struct unwrapping *at, PyObject *function)
 {
     if (function == NULL)
@@ -180,7 +179,7 @@ static bool unwrap_partial(struct unwrapping *at)
         Py_XDECREF(bound);
         return false;
     }
-    if (at->bound != NULL) { /* two in a row: what is called is still known, with what is not */
+    if (at->bound != NULL) { /* two in a row: the function is still known, its arguments are not */
         step_into(at, function);
         Py_DECREF(function);
         Py_DECREF(bound);
@@ -242,7 +241,7 @@ static bool is_type_named(PyObject *object, const char *name)
     return strcmp(dot ? dot + 1 : full, name) == 0;
 }
 
-/* One layer less; false where there is none. */
+/* Removes one layer; false if there is no layer. */
 static bool unwrap(const struct pool_side *side, struct unwrapping *at)
 {
     if (is_one_of(at->function, side->stars))
@@ -277,8 +276,8 @@ struct pool_function pool_function_find(const struct pool_side *side, const stru
     return (struct pool_function){at.function, at.chunk};
 }
 
-/* Whether asking it for an attribute is a look into what it has: a __getattr__ of the program's may
- * do anything, for instance ask another machine. */
+/* True if reading an attribute only looks into the object: a __getattr__ of the program's may do
+ * anything, for instance call another machine. */
 static bool has_plain_attributes(PyObject *object)
 {
     return Py_TYPE(object)->tp_getattro == PyObject_GenericGetAttr || PyType_Check(object) ||

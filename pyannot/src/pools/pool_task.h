@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a task of a pool: its number, its function. Threads: any. */
+/* Facts about a task of a pool: its number, its function. Threads: any. */
 #ifndef ANNOT_POOL_TASK_H
 #define ANNOT_POOL_TASK_H
 
@@ -17,20 +17,20 @@ struct pool_task {
     PyObject *function, *args; /* NULL: a result */
 };
 
-/* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, if it
- * is neither. */
+/* Reads a tuple (job, index, ...) or an object with a `work_id`. False, without an exception, for
+ * others. */
 bool pool_task_read(PyObject *object, struct pool_task *ret_task);
 
-/* The same of a work item of an executor of threads. `function` NULL: it looks different. */
+/* The same for a work item of an executor of threads. `function` NULL: it looks different. */
 void pool_task_of_item(PyObject *item, struct pool_task *ret_task);
 
-/* The exception that a worker's answer carries: new reference, or NULL without an exception. */
+/* Returns the exception in a worker's answer: new reference, or NULL without an exception. */
 PyObject *pool_side_answer_error(PyObject *answer);
 
-/* Finds the user's function. Never fails: what cannot be unwrapped is taken as it is. */
+/* Finds the user's function. Never fails: unknown wrappers count as the function. */
 struct pool_function pool_function_find(const struct pool_side *side, const struct pool_task *task);
 
-/* The name of a function, its class, or "?"; a new reference that is a str, or NULL without an
+/* Returns the name of a function, its class, or "?"; a new reference to a str, or NULL without an
  * exception. */
 PyObject *pool_function_name(PyObject *function);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that a thread of the same process runs: from where one is offered to where it is done.
+/* Tasks that a thread of the same process runs: from the offer to the end of a task.
  *
- * A task is work of whoever submitted it. So what was open there (inherited.h) is opened again
- * around the task's own range, in a category that says so: paths of ranges and samples lead through
- * it, and nothing else counts it. */
+ * A task is work of its submitter. So the ranges that were open there (inherited.h) are opened
+ * again around the task's own range, in a separate category: paths of ranges and samples lead
+ * through them, and other statistics do not count them. */
 #include "pool_thread.h"
 
 #include "pool_side.h"
@@ -19,17 +19,17 @@ struct offered {
     struct pool_side *side; /* owned */
     annot_flow flow;
     struct inherited inherited;
-    uint32_t opened;    /* inherited ranges that take() opened, */
+    uint32_t opened;    /* inherited ranges opened by take(), */
     uint64_t recording; /* in this recording */
     struct context_range run;
 };
 
 static const char offered_name[] = "pyannot.offered", taken_name[] = "pyannot.taken";
 
-/* ---- Methods ---------------------------------------------------------------------------------
- */
+/* ---- Methods --------------------------------------------------------------------------------- */
 
-/* Of one that nobody took (it was cancelled, or the pool shut down): it waits no more. */
+/* Frees a task. One that was not taken (it was cancelled, or the pool shut down) no longer counts
+ * as waiting. */
 static void offered_free(PyObject *task)
 {
     bool is_offered = PyCapsule_IsValid(task, offered_name);
@@ -50,7 +50,7 @@ static void tell_submit(struct offered *offered)
     annot_pop();
 }
 
-/* offer(): a task for a thread of this process. */
+/* offer(): makes a task for a thread of this process. */
 PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
 {
     struct pool_side *side = (struct pool_side *)self;
@@ -83,7 +83,7 @@ static void push_inherited(const struct inherited *inherited)
     }
 }
 
-/* The track of a greenlet has the function's range alone: no flow arrives on a track. */
+/* The track of a greenlet gets the function's range alone: flows do not arrive on tracks. */
 static void run_begin(struct pool_side *side, struct offered *offered, const struct pool_task *task)
 {
     bool on_track = greenlet_is_tracked(state_of_type(Py_TYPE(side)));
@@ -116,7 +116,7 @@ static struct offered *take(PyObject *capsule, const struct pool_task *task)
     return offered;
 }
 
-/* `exception`: its type, or NULL. What another recording has on the thread is closed already. */
+/* `exception`: its type, or NULL. Ranges of another recording on the thread are closed already. */
 static void end(struct offered *offered, PyObject *exception)
 {
     bool is_recorded = offered->recording == annot_recording();
@@ -130,7 +130,7 @@ static void end(struct offered *offered, PyObject *exception)
     pool_side_count(offered->side, -1);
 }
 
-/* take(task, item): a thread begins with it. `item`: what has the function. */
+/* take(task, item): a thread begins the task. `item` has the function. */
 PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct pool_task task;
@@ -148,7 +148,7 @@ PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-/* done(task, error): and is through with it. `error` is what it raised, or None. */
+/* done(task, error): the thread has ended the task. `error`: its exception, or None. */
 PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
@@ -161,7 +161,8 @@ PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-/* run(task, function, *args, **keywords): all of it, for a library that calls a function only. */
+/* run(task, function, *args, **keywords): take, call and done, for a library that only calls a
+ * function. */
 PyObject *pool_thread_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     (void)self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks of pools of threads. Threads: offer by those who submit, the others by workers. */
+/* Tasks of pools of threads. Threads: offer by those that submit, the others by workers. */
 #ifndef ANNOT_POOL_THREAD_H
 #define ANNOT_POOL_THREAD_H
 

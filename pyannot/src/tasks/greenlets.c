@@ -6,24 +6,24 @@
 #include "task_track.h"
 #include "tracing_tasks.h"
 
-static PyObject *getcurrent, *settrace, *gettrace; /* greenlet's; NULL: nobody has imported it */
+static PyObject *getcurrent, *settrace, *gettrace; /* greenlet's; NULL: not imported yet */
 static PyObject *switched;                         /* our trace function */
 static PyObject *parent_name, *dead_name;          /* interned */
-static struct state *owner; /* borrowed; NULL: nobody's greenlets are looked at */
-static bool with_ranges;    /* which go to tracks */
+static struct state *owner;                        /* borrowed; NULL: greenlets are not watched */
+static bool with_ranges;                           /* ranges go to tracks */
 
 static _Thread_local struct {
     bool is_watched;
-    PyObject *behind;     /* the program's own trace function; owned */
-    PyObject *main;       /* borrowed, as the next: they are alive */
-    PyObject *now;        /* which runs */
-    struct task_step own; /* what that shows; of the main one, and of one that runs for a task,
-                           * nothing */
+    PyObject *behind; /* the program's own trace function; owned */
+    PyObject *main;   /* borrowed, as the next: they are alive */
+    PyObject *now;    /* the running one */
+    struct task_step
+        own; /* its ranges to show; not for the main one, nor for one that runs for a task */
 } here;
 
-/* ---- Which one runs -------------------------------------------------------------------------- */
+/* ---- The running greenlet -------------------------------------------------------------------- */
 
-/* New reference; NULL: none, or it is no attribute. */
+/* New reference; NULL: no attribute. */
 static PyObject *get(PyObject *object, PyObject *name)
 {
     PyObject *found = PyObject_GetAttr(object, name);
@@ -47,7 +47,7 @@ static PyObject *main_of(PyObject *greenlet)
     return greenlet;
 }
 
-/* The step of a loop that it, or one that it runs for, is in. */
+/* Returns the step of a loop that the greenlet, or one of its parents, is in. */
 static struct task_step *step_of(PyObject *greenlet)
 {
     struct task_step *step = NULL;
@@ -61,17 +61,17 @@ static struct task_step *step_of(PyObject *greenlet)
 static struct task_track *track_of(PyObject *greenlet)
 {
     struct task_track *track = task_track_of_greenlet(owner, greenlet);
-    Py_XDECREF(track); /* the greenlet, which runs, keeps it */
+    Py_XDECREF(track); /* the running greenlet keeps it */
     return track;
 }
 
-/* From here on `greenlet` runs. */
+/* Makes `greenlet` the running one. */
 static void turn_to(PyObject *greenlet)
 {
     here.now = greenlet;
     task_steps_hide();
     struct task_step *step = step_of(greenlet);
-    PyObject *runs = step ? step->greenlet : greenlet; /* it is around that */
+    PyObject *runs = step ? step->greenlet : greenlet; /* the one around the step */
     bool is_own = runs != here.main && with_ranges && annot_enabled() &&
                   (task_has_steps() || !task_is_run(owner));
     here.own = (struct task_step){.track = is_own ? track_of(runs) : NULL};
@@ -80,7 +80,7 @@ static void turn_to(PyObject *greenlet)
         task_life_begin(here.own.track);
 }
 
-/* Asks greenlet: somebody may have put a trace function in place of ours. */
+/* Queries greenlet: our trace function may have been replaced. */
 static bool find_now(void)
 {
     PyObject *now = getcurrent ? PyObject_CallNoArgs(getcurrent) : NULL;
@@ -116,7 +116,8 @@ void greenlets_watch(void)
         turn_to(now);
     }
     Py_XDECREF(now);
-    PyErr_Restore(kind, value, traceback); /* with none of its own: then it is not told */
+    PyErr_Restore(kind, value,
+                  traceback); /* drops an error of our own: switches are then not reported */
 }
 
 PyObject *greenlet_now(void)
@@ -142,7 +143,7 @@ struct task_track *greenlet_running(struct state *state)
     if (!greenlet_is_tracked(state))
         return NULL;
     if (here.own.track == NULL)
-        turn_to(here.now); /* nobody recorded when it was switched to */
+        turn_to(here.now); /* there was no recording when it was switched to */
     return track_of(here.now);
 }
 
@@ -159,12 +160,12 @@ bool greenlet_may_run_tasks(void)
     if (owner == NULL || !here.is_watched || !find_now())
         return true;
     bool is_in_step = task_step != NULL && task_step != &here.own;
-    return is_in_step || !task_has_steps(); /* of loops that tell none: uvloop's */
+    return is_in_step || !task_has_steps(); /* of loops without reported steps: uvloop's */
 }
 
 /* ---- Switches -------------------------------------------------------------------------------- */
 
-/* It is left, and maybe for ever. */
+/* Called when it is left, maybe finally. */
 static void leave(PyObject *greenlet)
 {
     struct task_track *track = task_track_kept(owner, greenlet);
@@ -186,7 +187,7 @@ static void follow(PyObject *origin, PyObject *target)
     PyErr_Restore(kind, value, traceback);
 }
 
-/* (event, (origin, target)). Where the program's own function raises, greenlet takes both away. */
+/* (event, (origin, target)). If the program's own function raises, greenlet removes both. */
 static PyObject *on_switch(PyObject *ignored, PyObject *args)
 {
     PyObject *origin, *target;
@@ -207,7 +208,7 @@ static PyObject *on_switch(PyObject *ignored, PyObject *args)
     return result;
 }
 
-/* In place of greenlet.settrace. */
+/* Replaces greenlet.settrace. */
 static PyObject *set_behind(PyObject *ignored, PyObject *function)
 {
     (void)ignored;
@@ -222,7 +223,7 @@ static PyObject *set_behind(PyObject *ignored, PyObject *function)
     return before;
 }
 
-/* In place of greenlet.gettrace. */
+/* Replaces greenlet.gettrace. */
 static PyObject *get_behind(PyObject *module, PyObject *ignored)
 {
     (void)module;

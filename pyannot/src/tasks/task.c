@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which task runs, asked of asyncio: see task.h. */
+/* Finds the running task with asyncio: see task.h. */
 #include "task.h"
 
 #include "greenlets.h"
 #include "task_shown.h"
 #include "task_track.h"
 
-/* From 3.12 on, a step may run the first step of another task within it. Before, asking for the
+/* From 3.12 on, a step may run the first step of another task within it. Before, the query for the
  * loop costs a system call. */
 #define TASKS_MAY_BE_EAGER (PY_VERSION_HEX >= 0x030C0000)
 
@@ -52,7 +52,7 @@ struct task_track *task_find(struct state *state, PyThreadState *thread)
         track = greenlet_running(state);
     if (task != NULL) {
         track = task_track_of(state, task);
-        Py_XDECREF(track); /* the task, which runs, keeps it */
+        Py_XDECREF(track); /* the running task keeps it */
         Py_DECREF(task);
     }
     task_cache = (struct task_cache){

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a task was suspended: a mark on its track when it goes on, if that took long.
+/* Where a task was suspended: a mark on its track when it resumes, if that took long.
  *
- * Before a step the task's coroutines are suspended, each at what it awaits, down to the future
- * that has now come. They are followed from the outermost one: which function of the user's own
- * waited, at which line, and for what of a library. What is no coroutine of Python's (Cython's)
- * ends the chain; a task of such makes no mark.
+ * Before a step the task's coroutines are suspended, each at the object that it awaits, down to the
+ * future that is done now. They are followed from the outermost one, for the function of the user's
+ * own that waited, its line, and the function of a library that it waited for. An object that is no
+ * coroutine of Python's (Cython's) ends the chain; a task of these makes no mark.
  *
  * Threads: the one that steps the task. */
 
@@ -20,8 +20,8 @@
 #include <frameobject.h>
 #include <string.h>
 
-/* A chain that is longer than this makes no mark. Frameworks have some dozens of coroutines around
- * a handler. */
+/* Limit: a longer chain makes no mark. Frameworks have some dozens of coroutines around a
+ * handler. */
 enum { CHAIN_MAX = 128 };
 
 /* ---- Coroutines ------------------------------------------------------------------------------ */
@@ -32,7 +32,7 @@ enum link_part { PART_CODE = 0, PART_AWAITED, PART_FRAME, LINK_PARTS };
 
 _Static_assert(LINK_KINDS *LINK_PARTS == TASK_AWAIT_NAMES, "a name for each");
 
-/* One coroutine of the chain. Zero: none. */
+/* One coroutine of the chain. Zero: absent. */
 struct link {
     PyObject *object; /* borrowed */
     PyObject *code, *name;
@@ -57,7 +57,7 @@ static PyObject *link_get(const struct task_state *tasks, PyObject *object, enum
     return PyObject_GetAttr(object, tasks->await_names[kind_of(object) * LINK_PARTS + part]);
 }
 
-/* As samples name the function. Before 3.11 code has no qualified name. */
+/* Returns the function's name as in samples. Before 3.11 code has no qualified name. */
 static PyObject *link_name(const struct task_state *tasks, const struct link *link)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -68,7 +68,7 @@ static PyObject *link_name(const struct task_state *tasks, const struct link *li
 #endif
 }
 
-/* False: not known, maybe with an exception. */
+/* False: unknown, maybe with an exception. */
 static bool link_init(const struct task_state *tasks, struct link *link, PyObject *object)
 {
     *link = (struct link){.object = object};
@@ -87,9 +87,9 @@ static int take_first(PyObject *object, void *ret_first)
     return 1;
 }
 
-/* What the interpreter's own wrappers stand for: the generator whose next item is awaited, the
- * coroutine whose __await__() it was, the future that is asked. They have no attributes for it, but
- * show it to the collector of garbage first. New reference; NULL: it is none. */
+/* Returns the object inside of the interpreter's own wrappers: the generator of the awaited item,
+ * the coroutine of the __await__(), the awaited future. The wrappers have no attributes for it, but
+ * show it first to the collector of garbage. New reference; NULL: not a wrapper. */
 static PyObject *unwrapped(PyObject *object)
 {
     static const char *const wrappers[] = {"async_generator_asend", "async_generator_athrow",
@@ -104,7 +104,7 @@ static PyObject *unwrapped(PyObject *object)
     return Py_XNewRef(first);
 }
 
-/* ---- Whose code it is ------------------------------------------------------------------------ */
+/* ---- Own code -------------------------------------------------------------------------------- */
 
 /* `folders` (tuple of str): the standard library's and pyannot's. */
 static bool path_is_own(const char *path, PyObject *folders)
@@ -132,8 +132,8 @@ static bool link_is_own(const struct link *link, PyObject *folders)
     return is_own;
 }
 
-/* What a user calls: StreamReader.read, but not StreamReader._wait_for_data, where it ends; and
- * TaskGroup.__aexit__. */
+/* True for functions that a user calls: StreamReader.read, but not StreamReader._wait_for_data,
+ * where it ends; and TaskGroup.__aexit__. */
 static bool name_is_public(PyObject *name)
 {
     Py_ssize_t length = PyUnicode_GetLength(name);
@@ -150,9 +150,9 @@ static bool name_is_public(PyObject *name)
 struct chain {
     PyObject *objects[CHAIN_MAX]; /* coroutines, the innermost last; owned */
     int count;
-    PyObject *end;        /* what the innermost one awaits; NULL: nothing, it yields */
-    struct link function; /* the innermost that is own, or else of all */
-    struct link library;  /* what that awaits: the innermost that is public, or else of all */
+    PyObject *end;        /* awaited by the innermost one; NULL: it yields */
+    struct link function; /* the innermost that is own, else the innermost of all */
+    struct link library;  /* awaited by that: the innermost that is public, else of all */
 };
 
 static void chain_clear(struct chain *chain)
@@ -164,7 +164,8 @@ static void chain_clear(struct chain *chain)
     link_clear(&chain->library);
 }
 
-/* Takes over `object`. What it awaits: a new reference, or NULL, maybe with an exception. */
+/* Takes over `object`. Returns the object that it awaits: a new reference, or NULL, maybe with an
+ * exception. */
 static PyObject *chain_add(const struct task_state *tasks, struct chain *chain, PyObject *object)
 {
     chain->objects[chain->count++] = object;
@@ -174,7 +175,7 @@ static PyObject *chain_add(const struct task_state *tasks, struct chain *chain, 
     return awaited;
 }
 
-/* Finds all coroutines of the task. False: they are not known, or too many. */
+/* Finds all coroutines of the task. False: they are unknown, or too many. */
 static bool chain_follow(const struct task_state *tasks, struct chain *chain, PyObject *task)
 {
     PyObject *at = PyObject_CallMethodNoArgs(task, tasks->get_coro_name);
@@ -224,7 +225,7 @@ static const char *type_name(PyObject *object)
     return dot ? dot + 1 : object ? Py_TYPE(object)->tp_name : "yield";
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 static int line_of(const struct task_state *tasks, const struct link *link)
 {
     PyObject *frame = link_get(tasks, link->object, PART_FRAME);
@@ -261,8 +262,8 @@ static void mark(const struct task_track *track, double milliseconds, const stru
         Py_XDECREF(owners[i]);
 }
 
-/* A handle of the task's may be something else than its step: loop.call_later(1, task.cancel). Then
- * what it waits for has not come yet. */
+/* True if the awaited future is not done: a handle of the task's may have another purpose than its
+ * step, as in loop.call_later(1, task.cancel). */
 static bool still_waits(const struct task_state *tasks, PyObject *task)
 {
     PyObject *waiter = NULL, *done = NULL;
@@ -337,8 +338,8 @@ void task_await_clear(struct task_state *tasks)
     Py_CLEAR(tasks->libraries);
 }
 
-/* tasks_libraries(folders): where no code of the user's own lies. What tasks await is told from now
- * on; not while there are none. */
+/* tasks_libraries(folders): folders without code of the user's own. Awaits are recorded from now
+ * on, unless the tuple is empty. */
 PyObject *tasks_libraries(PyObject *module, PyObject *folders)
 {
     struct state *state = PyModule_GetState(module);

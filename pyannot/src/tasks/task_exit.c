@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of `with` that are entered in a task: see task.h, "Leaving". */
+/* Ranges of `with` that are entered in a task: see task_exit.h. */
 #include "task_exit.h"
 
 #include "annotate.h"
@@ -11,18 +11,18 @@
 
 enum exit_step { EXIT_FRESH = 0, EXIT_ENTERED, EXIT_LEFT };
 
-/* Of one statement; also the descriptors in the class, which have no track. */
+/* For one statement; also the descriptors in the class, which have no track. */
 struct task_exit {
     PyObject_HEAD vectorcallfunc vectorcall;
     struct task_track *track;
     uint32_t forks;  /* entered_forks when it was entered */
-    PyObject *plain; /* what the class has otherwise, bound as for this look-up */
+    PyObject *plain; /* the original one of the class, bound as for this look-up */
     uint8_t step;    /* enum exit_step */
     bool is_async;
 };
 
-/* The object that the last look-up made, until __enter__ takes it. A reference: what a look-up made
- * may be dropped by another thread. One that is never taken stays until the next look-up. */
+/* The object that the last look-up made, until __enter__ takes it. A reference, because another
+ * thread may drop the object. One that is never taken stays until the next look-up. */
 static _Thread_local struct task_exit *pending __attribute__((tls_model("initial-exec")));
 
 static void pending_set(struct task_exit *leave)
@@ -58,8 +58,8 @@ static struct task_exit *exit_alloc(struct state *state, PyObject *plain, bool i
     return leave;
 }
 
-/* Of a statement that looked it up and did not enter, or was never left: nothing is closed, as for
- * any range whose end does not come. */
+/* Frees the object of a statement that looked it up and did not enter, or was never left: no range
+ * is closed, as with any range without an end. */
 static void exit_dealloc(PyObject *self)
 {
     struct task_exit *leave = (struct task_exit *)self;
@@ -89,7 +89,7 @@ static PyObject *left(const struct task_exit *leave, struct state *state)
     return state_is_alive(state) ? ready_create(state, Py_NewRef(Py_None)) : NULL;
 }
 
-/* Without a statement around it: a.__enter__() and a.__exit__() are as push() and pop(). */
+/* Outside of a statement: a.__enter__() and a.__exit__() are as push() and pop(). */
 static PyObject *leave_by_hand(struct task_exit *leave, PyObject *const *args, size_t flags,
                                PyObject *names)
 {
@@ -115,7 +115,7 @@ static PyObject *leave_vectorcall(PyObject *self, PyObject *const *args, size_t 
 
 /* ---- Entering -------------------------------------------------------------------------------- */
 
-/* What a look-up in the class finds where no task runs. */
+/* Returns the result of a look-up in the class while no task runs. */
 static PyObject *bind(PyObject *plain, PyObject *annotation, PyObject *type)
 {
     descrgetfunc get = Py_TYPE(plain)->tp_descr_get;
@@ -200,7 +200,7 @@ int task_exit_install(PyObject *module)
     tasks->exit_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (tasks->exit_type == NULL)
         return -1;
-    tasks->exit_type->tp_new = NULL; /* not to be made by anybody else */
+    tasks->exit_type->tp_new = NULL; /* other code cannot make them */
     for (int i = 0; i < TASK_EXITS; i++) {
         PyObject *plain = PyDict_GetItemString(state->annotate_type->tp_dict, names[i]);
         tasks->exits[i] = (PyObject *)exit_alloc(state, Py_XNewRef(plain), i == 1);
@@ -230,7 +230,7 @@ static int exits_set(const struct state *state, bool placed)
             return -1;
     }
     PyTypeObject *holder =
-        state_type_made(state, TYPE_HOLDER); /* made later, it has what is placed */
+        state_type_made(state, TYPE_HOLDER); /* made later, it has the placed one */
     return holder ? exit_set(state, holder, 0, placed) : 0;
 }
 

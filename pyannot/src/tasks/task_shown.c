@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples know of tasks and greenlets: see task_shown.h. */
+/* Ranges of tasks and greenlets that samples show: see task_shown.h. */
 #include "task_shown.h"
 
 #include "greenlets.h"
@@ -7,7 +7,7 @@
 
 enum { ROOM_FIRST = 4 };
 
-static _Thread_local struct task_step *steps; /* all of them */
+static _Thread_local struct task_step *steps; /* list of all */
 
 /* Guarded by the GIL where there is one. Held for nanoseconds; forked children begin with a new one
  * (task_shown_clear). */
@@ -40,7 +40,7 @@ static bool names_grow(struct task_track *track)
     return true;
 }
 
-/* What finds no memory is counted, so that its end takes away no other. */
+/* A range without memory is counted, so that its end does not remove another one. */
 static void names_push(struct task_track *track, struct task_open open)
 {
     names_lock(track);
@@ -178,8 +178,8 @@ void task_steps_show(struct task_step *step)
     steps_show(step);
 }
 
-/* Name 0: the filter holds it back, or the table of names is full. Partner of the relaxed load:
- * whoever finds the id of an annotation's name first (annotation.h); all store the same. */
+/* Name 0: the filter holds it back, or the table of names is full. Partner of the relaxed load: the
+ * thread that first finds the id of an annotation's name (annotation.h); all store the same. */
 void task_shown_begin(struct task_track *track, const struct annot_event *event)
 {
     struct task_open open = {__atomic_load_n(&event->name, __ATOMIC_RELAXED), event->domain};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all of a process know of its tasks: see task.h, task_shown.h. */
+/* State of tasks for all of a process: see task.h, task_shown.h. */
 #include "task_state.h"
 
 #include "task.h"

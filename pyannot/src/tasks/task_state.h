@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all interpreters of the process know of their tasks. Threads: any, atomic. */
+/* State of tasks for all interpreters of the process. Threads: any, atomic. */
 #ifndef ANNOT_TASK_STATE_H
 #define ANNOT_TASK_STATE_H
 
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Raised whenever an interpreter ceases to watch: steps may have been missed since. */
+/* Raised whenever an interpreter stops watching: steps may have been missed since. */
 extern uint32_t task_unwatched;
 
 extern int task_watching; /* interpreters that have asyncio */
@@ -16,7 +16,7 @@ extern uint32_t task_process; /* raised in each forked child */
 
 extern int task_steps; /* steps of tasks are ranges of their thread */
 
-/* The gate's generation when tasks that are not observed were last looked for (task_watch.h). */
+/* The gate's generation at the last search for tasks that are not observed (task_watch.h). */
 extern uint64_t task_looked;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns of the event loop: those that take long, and those that are steps of tasks. */
+/* Turns of the event loop: long ones, and those that are steps of tasks. */
 
 #include "task_step.h"
 
@@ -22,7 +22,7 @@
 /* ---- Slow turns ------------------------------------------------------------------------------ */
 
 /* A loop's thread has a place in a table; a turn inside of a turn (a loop that runs inside of
- * another one) takes a place of its own. */
+ * another one) takes a separate place. */
 
 enum { SLOW_PLACES = 64 };
 
@@ -35,7 +35,7 @@ struct slow_step {
 
 uint64_t slow_threshold_ns, blocked_threshold_ns;
 
-/* Guards all of it. */
+/* Guards the table. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct slow_step places[SLOW_PLACES];
 static uint64_t turns;
@@ -72,7 +72,7 @@ void slow_forked(void)
         places[i] = (struct slow_step){0};
 }
 
-/* What the turn was: the task's name, else how its callback prints itself. */
+/* Returns the name of the turn: the task's name, else the repr of its handle. */
 static PyObject *turn_name(const struct task_track *track, PyObject *handle)
 {
     if (track != NULL)
@@ -81,7 +81,7 @@ static PyObject *turn_name(const struct task_track *track, PyObject *handle)
     return text;
 }
 
-/* `stack` NULL: nobody took one. */
+/* `stack` NULL: it was not taken. */
 static void tell_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
 {
     PyObject *turn_owner = NULL;
@@ -99,7 +99,7 @@ static void tell_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
     Py_XDECREF(turn_owner);
 }
 
-/* The exception that the turn may have left is not touched. */
+/* Preserves the exception that the turn may have left. */
 static void tell(uint64_t duration_ns, struct task_track *track, PyObject *handle,
                  const char *stack)
 {
@@ -159,7 +159,7 @@ PyObject *tasks_blocked_threshold(PyObject *module, PyObject *threshold)
     Py_RETURN_NONE;
 }
 
-/* Copies of the turns that have lasted so long and have, or have not, a stack; their places into
+/* Copies the turns that have lasted so long, with or without a stack, and writes their places to
  * index[]. Stacks are new references. */
 static int turns_find(uint64_t threshold_ns, bool with_stack, struct slow_step *found, int *index)
 {
@@ -198,8 +198,7 @@ static PyObject *turns_list(uint64_t threshold_ns, bool with_stack)
     return list;
 }
 
-/* [(place, number, thread, milliseconds so far, None)] of long turns whose stack nobody has taken.
- */
+/* Returns [(place, number, thread, milliseconds so far, None)] of long turns without a stack. */
 PyObject *tasks_slow_turns(PyObject *module, PyObject *ignored)
 {
     (void)module;
@@ -207,7 +206,7 @@ PyObject *tasks_slow_turns(PyObject *module, PyObject *ignored)
     return turns_list(__atomic_load_n(&slow_threshold_ns, __ATOMIC_RELAXED), false);
 }
 
-/* The same of turns that have lasted for so many nanoseconds, with the stack that was taken. */
+/* The same for turns that have lasted for so many nanoseconds, with their stacks. */
 PyObject *tasks_slow_endless(PyObject *module, PyObject *threshold)
 {
     (void)module;
@@ -217,7 +216,8 @@ PyObject *tasks_slow_endless(PyObject *module, PyObject *threshold)
     return turns_list(threshold_ns, true);
 }
 
-/* tasks_slow_stack(place, number, text): whether the turn is still the same. */
+/* tasks_slow_stack(place, number, text): stores a stack; returns true if the turn is still the
+ * same. */
 PyObject *tasks_slow_stack(PyObject *module, PyObject *args)
 {
     int place;
@@ -240,12 +240,11 @@ PyObject *tasks_slow_stack(PyObject *module, PyObject *args)
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* A turn of the event loop: asyncio.events.Handle._run calls one callback, which for a task is one
- * step of it. Here the task's track begins and ends, samples learn which ranges it has open
- * (task_shown.h), steps become ranges of the loop's thread (on request), and what takes too long is
- * told. */
+ * step of it. Here the task's track begins and ends, samples get its open ranges (task_shown.h),
+ * steps become ranges of the loop's thread (on request), and long turns are reported. */
 
-/* The object that a handle's callback belongs to: for each kind of task its step is a bound method,
- * a builtin bound to it, or a wrapper of _asyncio's. Borrowed from the callback. */
+/* Returns the object that a handle's callback belongs to: for each kind of task its step is a bound
+ * method, a builtin bound to it, or a wrapper of _asyncio's. Borrowed from the callback. */
 static PyObject *owner_of(struct state *state, PyObject *callback, PyObject **ret_owner)
 {
     *ret_owner = NULL;
@@ -298,7 +297,7 @@ static bool task_is_done(struct state *state, PyObject *task)
     return is_done;
 }
 
-/* The step as a range of the thread: how the task's coroutine is called. */
+/* Opens the step as a range of the thread, named after the task's coroutine. */
 static void step_push(const struct task_track *track)
 {
     const struct annot_value values[] = {
@@ -312,14 +311,14 @@ static void step_push(const struct task_track *track)
     annot_push_event(&event);
 }
 
-/* Whether no step of the task was missed since. */
+/* True if no step of the task was missed since. */
 static bool is_known(const struct task_suspension *since, uint32_t unwatched)
 {
     return since->unwatched == unwatched &&
            (since->generation == annot_gate_v1.generation || since->recording == annot_recording());
 }
 
-/* Before the step. False: it is none, the task stays suspended. */
+/* Before the step. False: it is not a step, the task stays suspended. */
 static bool task_goes_on(struct state *state, struct task_track *track, PyObject *task,
                          uint64_t now_ns)
 {
@@ -329,7 +328,7 @@ static bool task_goes_on(struct state *state, struct task_track *track, PyObject
     if (__builtin_expect(since->begin_ns != 0 && now_ns - since->begin_ns >= AWAITED_NS, 0) &&
         is_known(since, unwatched))
         goes_on = awaited_tell(state, track, task, now_ns - since->begin_ns);
-    since->unwatched = unwatched; /* the step may end the watching */
+    since->unwatched = unwatched; /* the step may stop the watching */
     return goes_on;
 }
 
@@ -364,7 +363,7 @@ static PyObject *step_run(struct observed *observed, struct state *state, PyObje
     if (is_traced)
         trace_step_end();
     task_step_end(step);
-    task_cache = (struct task_cache){0}; /* who asked after the task had left its context */
+    task_cache = (struct task_cache){0}; /* cached after the task had left its context */
     uint64_t end_ns = turn_now_ns(track != NULL);
     if (goes_on)
         task_suspended(&track->suspension, end_ns);

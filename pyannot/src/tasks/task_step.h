@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns of an event loop that take longer than a threshold. The loop's thread says when a turn
- * begins; a watchdog's thread (observe/slow.py) looks for those that are long, takes the stack and
- * leaves it here; when the turn ends, the loop's thread makes a mark of both.
+/* Turns of an event loop that take longer than a threshold. The loop's thread records the begin of
+ * a turn; a watchdog thread (observe/slow_turns.py) looks for long ones, takes the stack and stores
+ * it here; when the turn ends, the loop's thread makes a mark of both.
  * Threads: slow_begin and slow_end by the loop's, the others by any. */
 #ifndef ANNOT_TASK_STEP_H
 #define ANNOT_TASK_STEP_H
@@ -14,15 +14,15 @@
 
 struct slow_step;
 
-/* A task that was suspended for as long as this is told when it goes on. */
+/* A task that was suspended for as long as this makes a mark when it resumes. */
 #define AWAITED_NS UINT64_C(1000000)
 
-extern uint64_t slow_threshold_ns; /* 0: nobody asked */
+extern uint64_t slow_threshold_ns; /* 0: off */
 
 struct slow_step *slow_begin_watched(void);
 void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject *handle);
 
-/* In a forked child, whose other threads are gone: nothing is watched. */
+/* In a forked child, where other threads do not exist: no turn is watched. */
 void slow_forked(void);
 
 /* NULL: not watched. */
@@ -39,8 +39,8 @@ static inline void slow_end(struct slow_step *step, struct task_track *track, Py
         slow_end_watched(step, track, handle);
 }
 
-/* Without a watchdog: a mark at the end of the turn. Samples and waits have the stack. */
-extern uint64_t blocked_threshold_ns; /* 0: none is told */
+/* Without a watchdog: makes a mark at the end of the turn. Samples and waits have the stack. */
+extern uint64_t blocked_threshold_ns; /* 0: off */
 
 void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle);
 
@@ -51,8 +51,8 @@ static inline void blocked_end(uint64_t duration_ns, struct task_track *track, P
         blocked_tell(duration_ns, track, handle);
 }
 
-/* When a turn begins and ends. For a task, which waits in between, by the exact clock; else by the
- * kernel's own, some milliseconds coarse, which costs less than a call. */
+/* Returns the time of the begin or end of a turn. For a task, which waits in between, by the exact
+ * clock; else by the kernel's own, some milliseconds coarse, which costs less than a call. */
 static inline uint64_t turn_now_ns(bool is_task)
 {
     struct timespec now;
@@ -60,7 +60,7 @@ static inline uint64_t turn_now_ns(bool is_task)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The call of Handle._run, with the step around it. */
+/* Calls Handle._run, with the step around it. */
 PyObject *observed_step(PyObject *self, PyObject *const *args, size_t flags, PyObject *names);
 
 /* Of _native, for pyannot.observe: see module.c. */

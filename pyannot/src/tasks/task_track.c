@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tracks of tasks and what is recorded on them: see task.h. */
+/* The tracks of tasks, and their ranges: see task.h. */
 
 #include "task_track.h"
 
@@ -20,14 +20,14 @@
 #endif
 #include <string.h>
 
-/* Names of tracks that tell the task, beside the coroutine: each takes a place in the table of
- * names, which has an end. */
+/* Limit for names of tracks that include the task, beside the coroutine: each takes a place in the
+ * table of names, which is limited. */
 enum { TASK_NAMES_MAX = 16384, TASK_NAME_BYTES = 1024 };
 
 static uint32_t task_names_made;
 
-/* The lines that the tasks and the greenlets of this process stand below, of all its interpreters;
- * 0: none yet. */
+/* Parent tracks of the tasks and the greenlets of this process, for all its interpreters; 0: not
+ * made yet. */
 static uint64_t parent_ids[2];
 
 /* Free-threaded, a range may be left on another thread than the one that steps the task. */
@@ -40,7 +40,7 @@ static inline uint32_t count_add(uint32_t *count, int number)
 #endif
 }
 
-/* The same whoever stores it. */
+/* All threads store the same. */
 static struct annot_event event_of(annot_category *category, const char *text,
                                    enum annot_asyncio_role role)
 {
@@ -79,7 +79,7 @@ struct annot_event awaited_event(void)
     return event_of(&category, "asyncio", ANNOT_ASYNCIO_AWAITED);
 }
 
-/* The only thread: nobody looks at the same time. */
+/* The child has one thread: there are no concurrent readers. */
 void task_forked(void)
 {
     __atomic_store_n(&parent_ids[false], 0, __ATOMIC_RELAXED);
@@ -88,7 +88,7 @@ void task_forked(void)
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-/* "fetch (Task-7)", while there is room for so many names; else "fetch". */
+/* Returns "fetch (Task-7)", while there is room for so many names; else "fetch". */
 static const char *label(char *buffer, const char *coroutine, const char *task)
 {
     if (__atomic_load_n(&task_names_made, __ATOMIC_RELAXED) >= TASK_NAMES_MAX)
@@ -98,8 +98,8 @@ static const char *label(char *buffer, const char *coroutine, const char *task)
     return buffer;
 }
 
-/* Interpreters may ask at once, each under a lock of its own: what the first one made holds.
- * Relaxed: the number is all there is. */
+/* Interpreters may call this at once, each under its own lock: the first one's track is kept.
+ * Relaxed: the number is the only data. */
 static struct annot_track parent_of(bool is_greenlet)
 {
     static const char *const texts[] = {"asyncio tasks", "greenlets"};
@@ -134,7 +134,7 @@ static void track_open(struct task_track *track)
     trace_task_forget(track);
 }
 
-/* A str with a UTF-8 form, whatever the object says of itself. */
+/* Returns a str with a UTF-8 form, whatever the object is. */
 static PyObject *text_from(PyObject *object, const char *otherwise)
 {
     PyObject *owner = NULL;
@@ -170,8 +170,9 @@ static PyObject *name_of_task(PyObject *task)
     return text;
 }
 
-/* What a greenlet runs, as its type shows it to the collector of garbage: a greenlet that has begun
- * tells nobody else, and before greenlet 3.3 not even that. gevent's have an attribute for it. */
+/* Finds the function of a greenlet, as its type shows it to the collector of garbage: a greenlet
+ * that has begun shows it nowhere else, and before greenlet 3.3 not even there. gevent's have an
+ * attribute for it. */
 static int take_function(PyObject *object, void *ret_function)
 {
     if (!PyFunction_Check(object) && !PyMethod_Check(object) && !PyCFunction_Check(object))
@@ -180,7 +181,7 @@ static int take_function(PyObject *object, void *ret_function)
     return 1;
 }
 
-/* Of the function that it is in. NULL without an exception: it has not begun. */
+/* Returns the name of the function that it is in. NULL without an exception: it has not begun. */
 static PyObject *outermost_name(void)
 {
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get()), *back = frame;
@@ -197,7 +198,7 @@ static PyObject *outermost_name(void)
     return name;
 }
 
-/* Of the one that runs; NULL: not known yet. Runs no code of the program. */
+/* Returns the name of the running greenlet; NULL: not known yet. Runs no code of the program. */
 static PyObject *greenlet_name(PyObject *greenlet)
 {
     PyObject *key = PyUnicode_FromString("_run"), *function = NULL;
@@ -220,7 +221,7 @@ static PyObject *number_of_greenlet(void)
     return PyUnicode_FromFormat("greenlet %u", __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
 }
 
-/* `before`: what was in its place, or NULL. */
+/* `before`: the previous object in its place, or NULL. */
 static struct task_track *track_create(struct state *state, PyObject *task, PyObject *before,
                                        bool is_greenlet)
 {
@@ -253,13 +254,13 @@ struct task_track *task_track_of(struct state *state, PyObject *task)
         track = track_create(state, task, found, false);
         Py_XDECREF(found);
     } else if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED)) {
-        track_open(track); /* a forked child: the parent goes on with the other one */
+        track_open(track); /* a forked child: the other track is the parent's */
     }
     PyErr_Clear();
     return track;
 }
 
-/* It is in the greenlet's dictionary. */
+/* Looks in the greenlet's dictionary. */
 struct task_track *task_track_kept(struct state *state, PyObject *greenlet)
 {
     PyObject **dict = _PyObject_GetDictPtr(greenlet);
@@ -281,7 +282,7 @@ struct task_track *task_track_of_greenlet(struct state *state, PyObject *greenle
     return track;
 }
 
-/* An object that may have no attributes goes without. */
+/* Has no effect on an object without attributes. */
 void task_keep_origin(struct state *state, PyObject *task, PyObject *origin)
 {
     PyObject *found = NULL;
@@ -297,8 +298,8 @@ void task_keep_origin(struct state *state, PyObject *task, PyObject *origin)
 
 /* ---- The range of its life ------------------------------------------------------------------- */
 
-/* Whether the process has come into another recording since the task's life was begun. The gate
- * changes whenever anybody's recording begins or ends, so it says only when to ask. */
+/* True if the process has joined another recording since the task's life was begun. The gate
+ * changes whenever any recording begins or ends, so it shows only when to check. */
 static bool is_recorded_anew(struct task_track *track)
 {
     uint64_t generation = annot_gate_v1.generation;
@@ -312,7 +313,7 @@ void task_life_begin(struct task_track *track)
 {
     if (track->life == TASK_LIFE_OPEN && track->open == 0 && track->pushed == 0 &&
         is_recorded_anew(track)) {
-        annot_track_end(&track->track); /* nothing, in a new recording */
+        annot_track_end(&track->track); /* no effect in a new recording */
         task_shown_end(track);
         track->life = TASK_LIFE_NONE;
     }
@@ -352,7 +353,7 @@ void task_life_end(struct task_track *track)
     task_shown_end(track);
 }
 
-/* A task that is thrown away before its end. */
+/* Ends the range of a task that is freed before its end. */
 static void track_dealloc(PyObject *self)
 {
     struct task_track *track = (struct task_track *)self;
@@ -376,8 +377,8 @@ static void track_dealloc(PyObject *self)
 
 typedef void emit_on_track(const struct annot_track *track, const struct annot_event *event);
 
-/* More key-values than a record holds; what is left out is counted there. The stack has room for
- * the usual ones. */
+/* More key-values than a record holds, which counts those left out. The stack has room for the
+ * usual ones. */
 enum { VALUES_MAX = 4096 / 16 + 1, VALUES_FEW = 8 };
 
 /* A track takes its payload among the key-values only. */
@@ -390,7 +391,7 @@ static void emit_with_payload(const struct task_track *track, struct annotation 
     size_t count = event.value_count < VALUES_MAX ? event.value_count : VALUES_MAX - 1;
     if (count >= VALUES_FEW)
         values = PyMem_Malloc((count + 1) * sizeof(*values));
-    if (!values) { /* as good as it can be told */
+    if (!values) { /* without memory, keeps the first ones */
         values = few;
         count = VALUES_FEW - 1;
     }
@@ -419,7 +420,7 @@ void task_range_begin(struct task_track *track, struct annotation *annotation)
     count_add(&track->open, 1);
 }
 
-/* Of an observer. Samples show ranges by the id of their name. */
+/* For an observer. Samples show ranges by the id of their name. */
 void task_event_begin(struct task_track *track, const struct annot_event *event)
 {
     struct annot_event named = *event;
@@ -433,7 +434,7 @@ void task_event_begin(struct task_track *track, const struct annot_event *event)
 void task_range_end(struct task_track *track, PyObject *exception)
 {
     if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
-        return; /* opened before a fork: the parent's to close */
+        return; /* opened before a fork: the parent closes it */
     exception_track_end(&track->track, exception);
     task_shown_end(track);
     if (track->open != 0 && count_add(&track->open, -1) == 0 && track->done)

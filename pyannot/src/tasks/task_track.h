@@ -12,25 +12,26 @@ struct annot_event;
 struct state;
 struct task_track;
 
-/* How far the range of the task's whole life has come. */
+/* State of the range of the task's whole life. */
 enum task_life { TASK_LIFE_NONE = 0, TASK_LIFE_OPEN, TASK_LIFE_ENDED };
 
-/* The track of a task, made if it has none. New reference; NULL without an exception. */
+/* Returns the track of a task, made if it has none. New reference; NULL without an exception. */
 struct task_track *task_track_of(struct state *state, PyObject *task);
 
-/* Of a greenlet. The second one: if it has one that is this process's; borrowed. */
+/* The same for a greenlet. The second one returns an existing track of this process only;
+ * borrowed. */
 struct task_track *task_track_of_greenlet(struct state *state, PyObject *greenlet);
 struct task_track *task_track_kept(struct state *state, PyObject *greenlet);
 
-/* Leaves with a new task what was open where it was made: for its track, also if that is not there
- * yet. Never raises. */
+/* Stores with a new task the ranges that are open where it is made: for its track, also before that
+ * exists. Never raises. */
 void task_keep_origin(struct state *state, PyObject *task, PyObject *origin);
 
-/* The range of the task's life: begun if it is not, ended when nothing else is open. */
+/* The range of the task's life: begins it once, ends it when no other range is open. */
 void task_life_begin(struct task_track *track);
 void task_life_end(struct task_track *track);
 
-/* A range on the track. Only while annot_enabled(). An event has its payload among its key-values.
+/* Ranges on the track. Only while annot_enabled(). An event has its payload among its key-values.
  * `exception`: its type, or NULL. */
 void task_range_begin(struct task_track *track, struct annotation *annotation);
 void task_event_begin(struct task_track *track, const struct annot_event *event);
@@ -41,7 +42,7 @@ bool task_push(struct state *state, struct annotation *annotation);
 bool task_pop(struct state *state);
 bool task_mark(struct state *state, struct annotation *annotation);
 
-/* Events of domain "python", category "asyncio": of a task, of a turn that took long, of a wait. */
+/* Events of domain "python", category "asyncio": of a task, of a long turn, of a wait. */
 struct annot_event task_event(void);
 struct annot_event blocked_event(void);
 struct annot_event awaited_event(void);

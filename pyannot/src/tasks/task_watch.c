@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watching tasks and greenlets, and no longer: see task.h. */
+/* Starts and stops watching tasks and greenlets: see task.h. */
 #include "task_watch.h"
 
 #include "greenlets.h"
@@ -21,7 +21,7 @@ static void after_fork_in_child(void)
 {
     task_process++;
     task_cache = (struct task_cache){0};
-    task_steps_forget(); /* asyncio as well forgets the loop */
+    task_steps_forget(); /* asyncio forgets the loop as well */
     task_forked();
     slow_forked();
 }
@@ -40,7 +40,7 @@ void task_forget_all(void)
     task_steps_forget();
 }
 
-/* By the first who watches: most programs have no tasks. */
+/* Made by the first watcher: most programs have no tasks. */
 static int types_make(PyObject *module, struct task_state *tasks)
 {
     if (tasks->track_type == NULL)
@@ -61,8 +61,8 @@ static int tasks_types_make(PyObject *module)
     return -1;
 }
 
-/* Ranges inside of tasks, or of greenlets, go to tracks of theirs; both may watch at once. 0, or -1
- * with an exception. */
+/* Directs ranges inside of tasks, or of greenlets, to their tracks; both may watch at once. 0, or
+ * -1 with an exception. */
 static int task_watch(PyObject *module)
 {
     struct state *state = PyModule_GetState(module);
@@ -74,7 +74,7 @@ static int task_watch(PyObject *module)
     return 0;
 }
 
-/* What is still open is left by what its statements hold. */
+/* Open ranges are left by the objects that their statements hold. */
 static int task_unwatch(struct state *state)
 {
     __atomic_sub_fetch(&task_watching, 1, __ATOMIC_RELAXED);
@@ -83,7 +83,7 @@ static int task_unwatch(struct state *state)
     return --state->tasks.watchers == 0 ? task_exit_restore(state) : 0;
 }
 
-/* Not what it chose itself, or whoever started it. */
+/* Not if the program, or its starter, has chosen the parts to observe. */
 static void observe_tasks(void)
 {
     PyObject *name = PyUnicode_FromString("asyncio");
@@ -146,7 +146,7 @@ PyObject *tasks_unwatch(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
-/* What Handle._run's steps need (task_step.c). */
+/* Data for the steps of Handle._run (task_step.c). */
 PyObject *tasks_types(PyObject *module, PyObject *args)
 {
     struct state *state = PyModule_GetState(module);
