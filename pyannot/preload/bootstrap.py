@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Run by preload.c before the first line of a program, in a namespace that goes away with it, where
-# the quick way of preload.c did not lead to pyannot. Compiled in each interpreter: what is seldom
-# needed stands in texts of its own, SEARCH and TELL (bootstrap_search.py, bootstrap_tell.py).
+# Run by preload.c before the first line of a program, in a temporary namespace, if the quick way of
+# preload.c did not find pyannot. Compiled in each interpreter: rarely needed code is in separate
+# texts (bootstrap_search.py, bootstrap_tell.py).
 import sys
 from posix import environ
 if b"ANNOT_PYTHON" in environ:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The first pyannot on the interpreter's own path and in the folders that annot names is not there
-# or cannot be imported: the `error`. Another of the folders may have one for this very build.
+# The first pyannot on the interpreter's own path and in the folders that annot gives is missing or
+# cannot be imported: the `error`. Another of the folders may have one for this very build.
 try:
     from _imp import extension_suffixes
     from posix import stat
@@ -23,4 +23,4 @@ try:
     if error is not None:
         exec(TELL)
 except Exception:
-    pass  # the program is what matters
+    pass  # the program comes first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# No pyannot for this interpreter: a line in the session's file, for annot info.
+# No pyannot for this interpreter: writes a line to the session's file, for annot info.
 import posix
 reason = f"{type(error).__name__}: {error}"
 if isinstance(error, ImportError):
@@ -15,7 +15,7 @@ folders = [shared, shared + b".1", shared + b".2", shared + b".3",
 for folder in [environ[b"ANNOT_DIR"]] if environ.get(b"ANNOT_DIR") else folders:
     try:
         fd = posix.open(folder + session, posix.O_WRONLY | posix.O_APPEND | posix.O_CLOEXEC
-                        | posix.O_NONBLOCK)  # a pipe would have us wait
+                        | posix.O_NONBLOCK)  # a pipe could block
     except (OSError, ValueError):
         continue
     try:

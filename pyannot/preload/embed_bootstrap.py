@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes bootstrap.py and what it refers to as a C array, without comments:
+"""Writes bootstrap.py and the texts in it as a C array, without comments:
 embed_bootstrap.py BOOTSTRAP SEARCH TELL OUTPUT."""
 
 import sys

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into all that `annot record` starts: brings pyannot into Python interpreters.
+/* Preloaded into all programs that `annot record` starts: brings pyannot into Python interpreters.
  *
  * The constructor adds an audit hook before Python initializes itself. At the first event of the
  * kind "cpython.run_..." (the interpreter is complete, no line of the program has run) the hook
- * begins, quickly or by bootstrap.py, and takes itself out of the interpreter's list.
+ * starts pyannot, quickly or by bootstrap.py, and removes itself from the interpreter's list.
  *
- * All other programs are to notice nothing. This library therefore needs no library, not even libc
- * (so it also loads under musl), defines no symbol, allocates nothing and does nothing if the
- * program has no PySys_AddAuditHook. The path that it is loaded by contains "libasan.so": with its
- * shared runtime, AddressSanitizer refuses to run if a library comes before it whose path does not.
- * (It looks for functions that shadow its own; there are none here.) Its own option for that,
+ * Other programs must not notice it. This library therefore needs no library, not even libc (so it
+ * also loads under musl), defines no symbol, allocates no memory, and has no effect if the program
+ * has no PySys_AddAuditHook. Its path contains "libasan.so": AddressSanitizer's shared runtime
+ * refuses to run if a library with another path comes before it. (It looks for functions that
+ * shadow its own; this library has no functions of these names.) Its own option for that,
  * verify_asan_link_order=0 in ASAN_OPTIONS, is lost when a script below sets ASAN_OPTIONS.
  *
  * Threads: the constructor runs alone; the hook is entered with the GIL, or, without one, by many.
- * Nothing here fails loudly: an interpreter without pyannot is told by bootstrap.py. */
+ * Failures are silent: bootstrap.py reports an interpreter without pyannot. */
 #include "bootstrap_text.h"
 
 #include <dlfcn.h>
@@ -24,13 +24,13 @@
 
 /* ---- The interpreter ------------------------------------------------------------------------- */
 
-/* What it may find in a program: nothing of it is there for sure, and a program without it is none
- * of ours. Declared here, because one library serves all interpreters. */
+/* Functions that a program may have: any of them may be missing, and a program without them is not
+ * an interpreter. Declared here, because one library serves all interpreters. */
 
 typedef struct object PyObject;
 typedef int audit_hook(const char *event, PyObject *arguments, void *context);
 
-/* NULL where there is no such thing. */
+/* NULL if the program does not have it. */
 #define OPTIONAL extern __attribute__((weak, visibility("default")))
 
 OPTIONAL int PySys_AddAuditHook(audit_hook *hook, void *context);
@@ -60,13 +60,14 @@ OPTIONAL void Py_IncRef(PyObject *object);
 OPTIONAL void Py_DecRef(PyObject *object);
 OPTIONAL PyObject *PyExc_Exception;
 
-/* Of the C library. */
+/* From the C library. */
 OPTIONAL char *getenv(const char *name);
 OPTIONAL int access(const char *path, int mode);
 
 /* ---- The quick way into pyannot -------------------------------------------------------------- */
 
-/* What bootstrap.py does where all goes well, without compiling it. Threads: one, with the GIL. */
+/* Does the work of bootstrap.py in the usual case, without compiling it. Threads: one, with the
+ * GIL. */
 
 enum { PATH_BYTES = 4096, READABLE = 4 /* R_OK */ };
 
@@ -74,7 +75,7 @@ struct module {
     const char *name, *file, *loader;
 };
 
-/* All or nothing: an interpreter that lacks one of them is left to bootstrap.py. */
+/* All are needed: an interpreter that lacks one of them is left to bootstrap.py. */
 static bool is_possible(void)
 {
     return PySys_GetObject && PySys_SetObject && PyList_Size && PyList_GetItem && PyList_GetSlice &&
@@ -85,14 +86,14 @@ static bool is_possible(void)
            PyErr_Clear && Py_IncRef && &PyExc_Exception && getenv && access;
 }
 
-/* The new end, or NULL: no room. */
+/* Returns the new end, or NULL: no room. */
 static char *append(char *at, const char *end, const char *text)
 {
     for (; at && *text; text++) {
         if (at + 1 >= end)
             return NULL;
         *at++ = *text;
-        __asm__("" ::: "memory"); /* or it becomes a call of memcpy, which may not be there */
+        __asm__("" ::: "memory"); /* prevents a call of memcpy, which may be missing */
     }
     if (at)
         *at = 0;
@@ -111,7 +112,7 @@ static bool flag(const char *name)
     return is_set;
 }
 
-/* The folders that annot names follow. */
+/* Appends the folders that annot gives. */
 static bool add_folders(PyObject *own)
 {
     const char *at = getenv("ANNOT_PYTHON_PATH");
@@ -129,8 +130,8 @@ static bool add_folders(PyObject *own)
     return true;
 }
 
-/* A copy of sys.path, without the folder of the script: its modules are not ours to import. New
- * reference, or NULL. */
+/* Returns a copy of sys.path, without the folder of the script: its modules are not ours to import.
+ * New reference, or NULL. */
 static PyObject *own_path(PyObject *path)
 {
     bool is_safe = flag("isolated") || flag("safe_path");
@@ -142,7 +143,8 @@ static PyObject *own_path(PyObject *path)
     return own;
 }
 
-/* "/pyannot/_native.cpython-311-x86_64-linux-gnu.so": what only a pyannot for this build has. */
+/* Writes "/pyannot/_native.cpython-311-x86_64-linux-gnu.so": only a pyannot for this build has
+ * it. */
 static bool native_file(char *file, const char *end)
 {
     PyObject *imp = PyImport_ImportModule("_imp");
@@ -158,7 +160,7 @@ static bool native_file(char *file, const char *end)
     return known;
 }
 
-/* The folder's path, "" if that is no text or too long. */
+/* Writes the folder's path, "" if it is not a text, or too long. */
 static void folder_path(PyObject *folder, char path[PATH_BYTES])
 {
     PyObject *bytes = PyUnicode_EncodeFSDefault(folder);
@@ -171,7 +173,7 @@ static void folder_path(PyObject *folder, char path[PATH_BYTES])
     Py_DecRef(bytes);
 }
 
-/* The first folder that has it. */
+/* Finds the first folder that has the file. */
 static bool find_folder(PyObject *own, const char *native, char folder[PATH_BYTES])
 {
     char path[PATH_BYTES];
@@ -184,8 +186,8 @@ static bool find_folder(PyObject *own, const char *native, char folder[PATH_BYTE
     return false;
 }
 
-/* One of our modules, by the interpreter's own loader: finding it by its name would list folders
- * and look for files that are not there. */
+/* Loads one of our modules, by the interpreter's own loader: a search by its name would list
+ * folders and look for missing files. */
 static bool load(const char *folder, const struct module *module)
 {
     char path[PATH_BYTES];
@@ -207,7 +209,7 @@ static bool load(const char *folder, const struct module *module)
     return loaded;
 }
 
-/* As importing would do. */
+/* Sets the module as an attribute of its package, as an import does. */
 static bool bind(PyObject *package, const char *name, const char *full_name)
 {
     PyObject *module = PyImport_ImportModule(full_name);
@@ -236,7 +238,7 @@ static bool load_all(PyObject *own)
     return bound;
 }
 
-/* By .pth files, for one. */
+/* True after an import by a .pth file, for instance. */
 static bool is_loaded(void)
 {
     PyObject *modules = PySys_GetObject("modules");
@@ -256,14 +258,14 @@ static bool begin_by(PyObject *own)
 {
     if (PySys_SetObject("path", own) != 0)
         return false;
-    PyObject *os = PyImport_ImportModule("os"); /* under -S it is not there yet */
+    PyObject *os = PyImport_ImportModule("os"); /* not imported yet under -S */
     bool begun = os && (is_loaded() || load_all(own)) && call_begin();
     Py_DecRef(os);
     return begun;
 }
 
-/* Whether pyannot has begun, or is not wanted. 0: not this way, bootstrap.py may look further and
- * tell why. -1: an exception is set that is not ours, that of a signal. */
+/* Returns 1 if pyannot has begun, or is not wanted; 0: bootstrap.py may look further and report the
+ * reason; -1: an exception is set that is not ours, that of a signal. */
 static int quick_begin(void)
 {
     if (!is_possible())
@@ -289,9 +291,9 @@ static int quick_begin(void)
 /* ---- The hook -------------------------------------------------------------------------------- */
 
 enum {
-    PY_FILE_INPUT = 257, /* Python's Py_file_input, since ever */
+    PY_FILE_INPUT = 257, /* Python's Py_file_input, the same in all releases */
     PAGE_SIZE = 4096,
-    RUNTIME_MAX = 64 * 1024, /* of _PyRuntime, as far as its list of hooks is looked for */
+    RUNTIME_MAX = 64 * 1024, /* bytes of _PyRuntime in which its list of hooks is searched */
     WORDS_MAX = RUNTIME_MAX / sizeof(void *),
 };
 
@@ -308,10 +310,10 @@ OPTIONAL int dladdr1(const void *address, Dl_info *info, void **extra, int flags
 static uint32_t done;            /* W: the hook, swapped in once */
 static struct hook_entry **head; /* of the interpreter's list; NULL: not found */
 static struct hook_entry *entry; /* ours; while `head` is not NULL */
-/* A bit for each word of _PyRuntime; one page, not touched in other programs. */
+/* A bit for each word of _PyRuntime; one page, untouched in other programs. */
 static uint64_t was_set[WORDS_MAX / 64];
 
-/* 0, or -1 with an exception (that of a signal: all others bootstrap.py keeps to itself). */
+/* 0, or -1 with an exception (that of a signal: bootstrap.py keeps all others to itself). */
 static int run_bootstrap(void)
 {
     int begun = quick_begin();
@@ -326,7 +328,7 @@ static int run_bootstrap(void)
     return result ? 0 : -1;
 }
 
-/* Whoever walks the list now may stand on the entry, which therefore stays as it is. */
+/* A concurrent walk of the list may be at the entry, which therefore stays unchanged. */
 static void leave_list(void)
 {
     struct hook_entry *expected = entry;
@@ -357,7 +359,7 @@ static int on_event(const char *event, PyObject *arguments, void *context)
     return run_bootstrap();
 }
 
-/* How many words of _PyRuntime there are to look at; 0: not known. */
+/* Returns the number of words of _PyRuntime to search; 0: unknown. */
 static size_t runtime_words(void)
 {
     Dl_info info;
@@ -369,7 +371,7 @@ static size_t runtime_words(void)
     return count < WORDS_MAX ? count : WORDS_MAX;
 }
 
-/* The word that was NULL before and points to our entry now. */
+/* Finds the word that was NULL before and points to our entry now. */
 static void find_head(size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -11,7 +11,7 @@
 
 enum { STEPS_MAX = 1 << 18, ROWS_FIRST = 1024 };
 
-/* What each kind has; the first ones are the same for all. */
+/* Columns of each kind; the first ones are common to all. */
 enum { OF_TIME = 0, OF_NAME, OF_DOMAIN, OF_PROCESS, OF_THREAD, OF_FIRST };
 
 enum {
@@ -40,7 +40,7 @@ enum { FLOW_ID = OF_FIRST, FLOW_KIND };
 
 enum { LOSS_END = OF_FIRST, LOSS_RECORDS };
 
-/* Texts of samples are what they waited for. */
+/* Texts of samples are the reasons of waits. */
 enum {
     SAMPLE_REASON = OF_NAME,
     SAMPLE_STACK = OF_DOMAIN,
@@ -191,7 +191,7 @@ static int grow(struct column_table *table)
     return 0;
 }
 
-/* A row with its time and thread. Its number, -ENOMEM or -EOVERFLOW. */
+/* Adds a row with its time and thread. Returns its number, -ENOMEM or -EOVERFLOW. */
 static int64_t add_empty(struct column_table *table, int64_t time_ns, uint32_t ordinal)
 {
     if (table->count >= INT32_MAX)
@@ -205,7 +205,7 @@ static int64_t add_empty(struct column_table *table, int64_t time_ns, uint32_t o
     return (int64_t)table->count++;
 }
 
-/* A row with what all events have. */
+/* Adds a row with the columns common to all events. */
 static int64_t add_row(struct column_table *table, const struct event *event)
 {
     int64_t row = add_empty(table, event->time_ns, event->thread);
@@ -234,7 +234,7 @@ static struct column_lane *find_lane(struct column_table *table, const struct ev
     return &table->lanes.items[table->lanes.count - 1];
 }
 
-/* A row that nobody has ended yet. */
+/* Adds a row that is not ended yet. */
 static int64_t begin_range(struct column_table *table, const struct item *item)
 {
     const struct event *event = item->event;
@@ -299,7 +299,7 @@ static int close_nested(struct column_table *table, const struct item *span)
     return 0;
 }
 
-/* Ids come again in other processes, and in hostile files at any time. */
+/* Ids repeat in other processes, and in hostile files at any time. */
 static struct wide_key start_key(const struct event *event)
 {
     return *WIDE_KEY(event->id, (uint64_t)event->time_ns, event->thread);
@@ -341,7 +341,7 @@ static int take_range(struct column_table *table, const struct item *item)
     return 0;
 }
 
-/* ---- All others ------------------------------------------------------------------------------ */
+/* ---- Other kinds ----------------------------------------------------------------------------- */
 
 static int add_mark(struct column_table *table, const struct item *item)
 {
@@ -390,7 +390,7 @@ static int add_loss(struct column_table *table, const struct event *event)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* -1 of none; 0 or -ENOMEM. */
+/* -1 for ordinal 0. Returns 0 or -ENOMEM. */
 static int put_ordinal(struct column_table *table, unsigned column, size_t row, uint32_t ordinal)
 {
     struct column_numbers *numbers = column == SAMPLE_STACK ? &table->stacks : &table->paths;

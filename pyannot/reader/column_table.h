@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* All things of one kind in a recording, as columns of numbers.
+/* All rows of one kind in a recording, as columns of numbers.
  *
- * Ranges are in the order in which they began, everything else as it happened. Texts are numbers of
- * `strings`, each text once; -1 is none. Memory: all of it, 83 bytes a range, 52 a sample and 8
- * more for each of its values. Nothing here knows Python. Thread-safety: one thread per object. */
+ * Ranges are in order of their begin, other rows in order of time. Texts are numbers of `strings`,
+ * each text once; -1 means absent. Memory: all of it, 83 bytes a range, 52 a sample and 8 more for
+ * each of its values. Independent of Python. Thread-safety: one thread per object. */
 #ifndef PYANNOT_READER_COLUMN_TABLE_H
 #define PYANNOT_READER_COLUMN_TABLE_H
 
@@ -17,10 +17,10 @@ struct column_items {
     const char *name;
     char format;   /* of Python's struct module: q Q i d B ? */
     void *items;   /* `count` of the table; owned */
-    bool is_value; /* of samples: `name` is the recording's, in a table of its own */
+    bool is_value; /* of samples: the recording names it, in another table */
 };
 
-/* Ordinals of a recording as numbers from 0, in the order in which they first occur. */
+/* Maps ordinals of a recording to numbers from 0, in the order in which they first occur. */
 struct column_numbers {
     struct map64 of; /* ordinal + 1 -> number */
     VEC(uint32_t) ordinals;
@@ -40,14 +40,14 @@ struct column_table {
     const struct trace *trace;
     struct pass *pass;
     enum row_kind wanted;
-    int64_t begin_ns;        /* what is called 0 */
+    int64_t begin_ns;        /* time 0 of the columns */
     struct map64 string_of;  /* string ordinal + 1 -> number of `strings` */
     struct wide_map lane_of; /* thread or track -> index + 1 */
     VEC(struct column_lane) lanes;
     struct wide_map started; /* overlapping ranges that are open -> row + 1 */
 
-    struct sample_rows *samples; /* in place of the pass */
-    unsigned set;                /* of these */
+    struct sample_rows *samples; /* for samples, in place of the pass */
+    unsigned set;                /* of the samples */
     struct column_numbers stacks, paths;
 };
 
@@ -59,10 +59,10 @@ int column_table_init_samples(struct column_table *table, struct store_reader *r
                               unsigned set);
 void column_table_fini(struct column_table *table);
 
-/* Reads a part: 1; 0: that was all; -EOVERFLOW: more rows than can be numbered; -errno. */
+/* Reads a part: 1; 0: complete; -EOVERFLOW: more rows than can be numbered; -errno. */
 int column_table_fill(struct column_table *table);
 
-/* Bytes of an item. */
+/* Returns the size of an item in bytes. */
 size_t column_table_item_size(char format);
 
 #endif

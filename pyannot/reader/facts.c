@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, threads, tracks, the session and the file, as tuples of Python objects, whose fields
- * are in the order of pyannot/_read.py; and the tables of a report (profile/report.h) as dicts:
- * what `annot report --json` prints. Thread-safety: the caller's. */
+/* Processes, threads, tracks, the session and the file, as tuples of Python objects with fields in
+ * the order of pyannot/_read.py; and the tables of a report (profile/report.h) as dicts, as `annot
+ * report --json` prints them. Thread-safety: the caller's. */
 #include "facts.h"
 
 #include "objects.h"
@@ -19,7 +19,7 @@
 
 enum { LABEL_SIZE = 4096 };
 
-/* 0 is "not known". */
+/* 0 is unknown. */
 static PyObject *time_object(const struct trace *trace, int64_t time_ns)
 {
     if (time_ns == 0)
@@ -43,7 +43,7 @@ static int put_count(PyObject *dict, const char *key, uint64_t number)
     return rc;
 }
 
-/* Cause to number, without those that did not happen. */
+/* Cause to number, without zeros. */
 static PyObject *losses_object(const uint64_t lost[LOSS_COUNT])
 {
     PyObject *losses = PyDict_New();
@@ -64,7 +64,7 @@ static PyObject *calls_object(const struct trace *trace)
     return calls;
 }
 
-/* A list of what `make` makes of each ordinal. */
+/* Returns a list of the objects that `make` returns for each ordinal. */
 static PyObject *list_of(struct text_cache *texts, uint32_t count,
                          PyObject *(*make)(struct text_cache *texts, uint32_t ordinal))
 {
@@ -168,7 +168,7 @@ static PyObject *values_of_set(const struct trace *trace, unsigned set)
     return values;
 }
 
-/* Those that have values: of each its number, name, flags, period and values. */
+/* Sets with values: number, name, flags, period and values of each. */
 PyObject *facts_sample_sets(struct text_cache *texts)
 {
     const struct trace *trace = texts->trace;
@@ -271,7 +271,7 @@ static PyObject *row_dict(const struct table *table, const struct table_row *row
     return dict;
 }
 
-/* Parts go into the row before: 0, or -1 with an exception. */
+/* Adds a row; parts go into the row before. 0, or -1 with an exception. */
 static int add_row(PyObject *rows, PyObject *row, bool is_part)
 {
     if (!is_part)
@@ -338,7 +338,7 @@ PyObject *report_object(struct store_reader *store, PyObject *path, const struct
     int code;
     const char *name = PyUnicode_AsUTF8(path);
     if (name == NULL)
-        PyErr_Clear(); /* a name that is no text */
+        PyErr_Clear(); /* a name that is not a text */
     struct sample_weight weight = {0};
     if (find_weight(store_reader_trace(store), wish->value, &weight) < 0)
         return NULL;

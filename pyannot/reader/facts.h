@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of a recording as Python objects: what is defined before the first event, and the tables of
- * a report. Thread-safety: one thread per recording. */
+/* Facts of a recording as Python objects: definitions before the first event, and the tables of a
+ * report. Thread-safety: one thread per recording. */
 #ifndef ANNOT_FACTS_H
 #define ANNOT_FACTS_H
 
@@ -16,14 +16,15 @@ PyObject *facts_session(struct text_cache *texts);
 PyObject *facts_sample_sets(struct text_cache *texts);
 PyObject *facts_file(const struct store_reader *reader);
 
-/* What is asked of a report. */
+/* Options of a report. */
 struct report_wish {
     int grouping;       /* enum range_grouping */
     const char *inside; /* samples in ranges of that name, or NULL */
     const char *value;  /* of samples, of functions; or NULL: CPU time */
 };
 
-/* The tables of a report, by name: a dict for facts, else a list of dicts. Reads all of it. */
+/* Returns the tables of a report, by name: a dict for facts, else a list of dicts. Reads all of
+ * it. */
 PyObject *report_object(struct store_reader *store, PyObject *path, const struct report_wish *wish);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From plain rows to tuples of Python objects. The order of fields is that of pyannot/_read.py.
+/* Converts plain rows to tuples of Python objects. The order of fields is that of pyannot/_read.py.
  * Thread-safety: the caller's. */
 #include "objects.h"
 
@@ -54,7 +54,7 @@ PyObject *text_or_none(struct text_cache *cache, uint32_t ordinal)
 
 /* ---- Tuples ---------------------------------------------------------------------------------- */
 
-/* Fills a tuple field by field; an object that could not be made sticks. */
+/* Fills a tuple field by field; fails at the end if an object could not be made. */
 struct filler {
     PyObject *tuple;
     Py_ssize_t next;
@@ -106,7 +106,7 @@ static void put_time(struct filler *filler, const struct row_context *context, i
     put_int(filler, (int64_t)((uint64_t)time_ns - (uint64_t)context->begin_ns));
 }
 
-/* The object of that ordinal; None: the list has none. */
+/* Adds the object of that ordinal; Py_None if the list is shorter. */
 static void put_listed(struct filler *filler, PyObject *list, uint64_t ordinal)
 {
     PyObject *item =
@@ -132,7 +132,7 @@ static PyObject *value_object(const struct row_context *context, unsigned kind, 
     }
 }
 
-/* A key that comes again is "KEY (2)", as in all outputs. A new reference. */
+/* Returns a key; a repeated one is "KEY (2)", as in all outputs. A new reference. */
 static PyObject *free_key(const struct row_context *context, PyObject *values, uint32_t key)
 {
     PyObject *text = key ? text_get(context->texts, key) : PyUnicode_FromString("(no name)");
@@ -164,7 +164,7 @@ static PyObject *values_object(const struct row_context *context, const struct r
     return values;
 }
 
-/* What reports call a range: "domain:name". */
+/* Returns the name of a range in reports: "domain:name". */
 static PyObject *path_part(const struct row_context *context, uint32_t name, uint32_t scope)
 {
     uint32_t domain = trace_scope_domain(context->texts->trace, scope);
@@ -196,7 +196,7 @@ static PyObject *path_object(const struct row_context *context, const struct row
     return path;
 }
 
-/* Who told an event, and as what. */
+/* Adds observer and role of an event. */
 static void put_observer(struct filler *filler, const struct scope *scope)
 {
     put(filler, PyUnicode_InternFromString(observer_name(scope->observer)));
@@ -314,7 +314,7 @@ PyObject *row_object(const struct row_context *context, const struct rows *rows,
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* What all outputs call a frame. A new reference. */
+/* Returns the label of a frame in all outputs. A new reference. */
 static PyObject *frame_object(const struct trace *trace, uint32_t ordinal, PyObject *frames)
 {
     char label[CALL_LABEL_SIZE];
@@ -387,7 +387,7 @@ PyObject *sample_value_name(const struct trace *trace, unsigned set, unsigned in
     return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
 }
 
-/* A dict, by their names. */
+/* Returns a dict, by their names. */
 static PyObject *values_of_sample(const struct trace *trace, const struct sample *sample)
 {
     PyObject *dict = PyDict_New();

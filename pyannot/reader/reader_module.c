@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._reader: recordings for Python, with multi-phase initialisation and one state per
- * interpreter; and its columns: numbers that never change, handed out through the buffer protocol
- * without a copy, so immutable. */
+ * interpreter; and its columns: immutable numbers, exported through the buffer protocol without a
+ * copy. */
 #include "reader_module.h"
 
 #include "objects.h"
@@ -13,7 +13,7 @@
 /* ---- Columns --------------------------------------------------------------------------------- */
 
 struct column {
-    PyObject_HEAD void *items; /* owned; may be NULL if there are none */
+    PyObject_HEAD void *items; /* owned; may be NULL if `count` is 0 */
     Py_ssize_t count, item_size;
     char format[2];
 };
@@ -91,7 +91,8 @@ static PyObject *column_repr(PyObject *self)
     return PyUnicode_FromFormat("<Column of %zd '%s'>", column->count, column->format);
 }
 
-/* pandas and Polars look for this before the buffer protocol. NumPy is there if somebody calls. */
+/* pandas and Polars look for this before the buffer protocol. NumPy is installed if this is
+ * called. */
 static PyObject *column_array(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char type_name[] = "dtype", copy_name[] = "copy";
@@ -135,7 +136,7 @@ static PyType_Slot column_slots[] = {
     {Py_tp_repr, column_repr},
     {Py_tp_methods, column_methods},
     {Py_tp_getset, column_properties},
-    {Py_tp_iter, PySeqIter_New}, /* pandas asks for it, to tell it from a number */
+    {Py_tp_iter, PySeqIter_New}, /* with it, pandas does not take a column for a number */
     {Py_sq_length, column_length},
     {Py_sq_item, column_item},
     {Py_bf_getbuffer, column_getbuffer},
@@ -166,7 +167,7 @@ static int module_exec(PyObject *module)
     state->column_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &column_spec, NULL);
     if (state->column_type == NULL || PyModule_AddType(module, state->column_type) < 0)
         return -1;
-    state->column_type->tp_new = NULL; /* nothing but a recording makes columns */
+    state->column_type->tp_new = NULL; /* only a recording makes columns */
     return 0;
 }
 

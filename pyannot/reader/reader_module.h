@@ -11,10 +11,11 @@ struct module_state {
     PyTypeObject *reader_type, *column_type;
 };
 
-/* Of the module that made the type of `self`; never NULL for this module's own types. */
+/* Returns the state of the module that made the type of `self`; never NULL for this module's own
+ * types. */
 struct module_state *module_state_of(PyObject *self);
 
-/* A column takes over `items`, which malloc made, also when it fails. */
+/* Makes a column, which takes over `items`, which malloc made, also on failure. */
 PyObject *column_create(struct module_state *state, char format, void *items, size_t count);
 
 extern PyType_Spec reader_spec, column_spec;

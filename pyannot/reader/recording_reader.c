@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pyannot._reader.Reader: one pass over a recording.
  *
- * Opened, asked for facts, then it hands out either rows or columns, once. Reading goes on without
+ * After it is opened it returns facts, and then either rows or columns, once. Reading runs without
  * the interpreter's lock; `busy` keeps a second thread out. */
 #include "recording_reader.h"
 
@@ -21,7 +21,7 @@ struct reader {
     PyObject_HEAD struct store_reader *store;
     PyObject *path;
     struct text_cache texts;
-    PyObject *threads, *tracks; /* lists; NULL: no rows were asked for */
+    PyObject *threads, *tracks; /* lists; NULL: no rows were requested */
     struct rows rows;
     size_t next;                 /* row */
     struct sample_rows *samples; /* of a pass over samples */
@@ -235,7 +235,7 @@ static PyObject *reader_samples(PyObject *self, PyObject *args)
     return status < 0 ? NULL : Py_NewRef(self);
 }
 
-/* What the filling of rows or samples returned. */
+/* Handles the result of filling rows or samples. */
 static int end_fill(struct reader *reader, int status)
 {
     reader->next = 0;
@@ -326,7 +326,7 @@ static PyObject *strings_object(const struct strtab *strings)
     return texts;
 }
 
-/* The columns leave the table, by name; then the texts. Values of samples are left. */
+/* Moves the columns out of the table, by name; then the texts. Leaves values of samples. */
 static PyObject *columns_object(struct module_state *state, struct column_table *table)
 {
     PyObject *columns = PyDict_New();
@@ -358,7 +358,7 @@ static int fill_table(struct column_table *table, PyObject *path)
     return status;
 }
 
-/* Tuples of texts for what the numbers of a column mean. */
+/* Returns a tuple of the objects that the numbers of a column stand for. */
 static PyObject *numbered(const struct column_numbers *numbers, PyObject *(*make)(void *, uint32_t),
                           void *context)
 {
@@ -385,7 +385,7 @@ static PyObject *make_path(void *context, uint32_t path)
     return sample_ranges(&row, path);
 }
 
-/* The columns of values leave the table, by name. */
+/* Moves the columns of values out of the table, by name. */
 static PyObject *values_object(struct reader *reader, struct column_table *table)
 {
     struct module_state *state = module_state_of((PyObject *)reader);
@@ -408,7 +408,7 @@ static PyObject *values_object(struct reader *reader, struct column_table *table
     return values;
 }
 
-/* Takes over `value`, which may be NULL; on failure the dict goes. */
+/* Takes over `value`, which may be NULL; on failure frees the dict. */
 static PyObject *with(PyObject *dict, const char *key, PyObject *value)
 {
     if (dict && (value == NULL || PyDict_SetItemString(dict, key, value) < 0))

@@ -5,7 +5,7 @@
 
 #include "compat.h"
 
-/* OSError of `code`, a negative errno, about the file; MemoryError. Always NULL. */
+/* Raises OSError for `code`, a negative errno, about the file; or MemoryError. Always NULL. */
 PyObject *raise_code(int code, PyObject *path);
 
 #endif

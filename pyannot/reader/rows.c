@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A path is left out where the recording nests absurdly: all open ranges may end at once. */
+/* A path is left out if the recording nests absurdly: all open ranges may end at once. */
 enum { ROWS_FULL = 1024, STEPS_MAX = 1 << 16, NAMES_FULL = 1 << 20, NAMES_MAX = 1 << 24 };
 
 static int add(struct rows *rows, const struct row *row, const struct args *values)

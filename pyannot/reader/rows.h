@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finished things and samples of a recording, some at a time, as plain data: what is behind the
- * iterators.
+/* Finished rows and samples of a recording, some at a time, as plain data for the iterators.
  *
- * Ranges come when they end, everything else when it happened; samples have their paths of ranges.
- * Nothing here knows Python. Thread-safety: one thread per object. */
+ * Ranges come in order of their end, other rows in order of time; samples have their paths of
+ * ranges. Independent of Python. Thread-safety: one thread per object. */
 #ifndef PYANNOT_READER_ROWS_H
 #define PYANNOT_READER_ROWS_H
 
@@ -12,7 +11,7 @@
 #include "vec.h"
 
 enum row_kind {
-    ROW_RANGE = 0, /* `range` says which */
+    ROW_RANGE = 0, /* `range` is its kind */
     ROW_MARK,      /* on a thread, or a track */
     ROW_COUNTER,
     ROW_FLOW,
@@ -31,11 +30,11 @@ struct row {
     struct event event; /* of a range its begin */
     int64_t end_ns, self_ns;
     size_t names, values;             /* indices into struct rows */
-    uint32_t name_count, value_count; /* no names, but `depth`: there was no room */
+    uint32_t name_count, value_count; /* without names although `depth` > 0: no room */
     uint32_t end_thread, flags;       /* enum item_flags */
     uint32_t depth;
-    uint64_t id;          /* of a range: annot_current() told it, or the program; 0: none */
-    enum row_range range; /* ROW_TRACK also of marks: the event's id is the track */
+    uint64_t id;          /* of a range: its annot_current(), or the program's id; 0: no id */
+    enum row_range range; /* ROW_TRACK also for marks: the event's id is the track */
 };
 
 struct rows {
@@ -46,16 +45,16 @@ struct rows {
     struct pass *pass;
 };
 
-/* `reader` is at its first event and outlives the rows; nothing else reads its events. 0 or
- * -ENOMEM. fini accepts what init left. */
+/* `reader` is at its first event and outlives the rows; only they read its events. 0 or -ENOMEM.
+ * fini accepts every result of init. */
 int rows_init(struct rows *rows, struct store_reader *reader, enum row_kind wanted);
 void rows_fini(struct rows *rows);
 
-/* The next ones in place of those before: 1, maybe with none (so that a caller can look around), 0
- * at the end, -errno. */
+/* Replaces the rows by the next ones: 1, maybe without rows (so that a caller can check for
+ * signals), 0 at the end, -errno. */
 int rows_fill(struct rows *rows);
 
-/* Of a span: nanoseconds that are not its children's, which kind it is, and its id. */
+/* Of a span: nanoseconds outside of its children, its kind, and its id. */
 int64_t row_self_ns(const struct item *span);
 enum row_range row_range_of(const struct item *item);
 uint64_t row_id(const struct item *item);
@@ -68,17 +67,17 @@ struct pass *row_pass(struct store_reader *reader,
 
 struct sample_rows {
     VEC(struct sample) items;
-    struct value_pool values; /* of these */
+    struct value_pool values; /* of the items */
     struct sample_feed *feed;
     struct pass *pass;
 };
 
-/* `reader` is at its first event and its first sample and outlives the object; nothing else reads
+/* `reader` is at its first event and its first sample and outlives the object, which alone reads
  * from it. NULL: out of memory. destroy accepts NULL. */
 struct sample_rows *sample_rows_create(struct store_reader *reader);
 void sample_rows_destroy(struct sample_rows *rows);
 
-/* The next ones in place of those before: 1, maybe with none, 0 at the end, -errno. */
+/* Replaces the samples by the next ones: 1, maybe without samples, 0 at the end, -errno. */
 int sample_rows_fill(struct sample_rows *rows);
 
 #endif

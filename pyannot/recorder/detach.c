@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* pyannot._detach: starts a program that is nobody's child: whoever starts it never sees it again
- * in wait(), gets no SIGCHLD of it, and it keeps nothing of it but its environment, its limits and
- * three descriptors.
+/* pyannot._detach: starts a program that is not a child of its starter: wait() never returns it, no
+ * SIGCHLD comes from it, and it inherits only the environment, the limits and three descriptors.
  *
- * It has a session of its own, so that no terminal's keys reach it, the directory / and default
+ * It has its own session, so that keys of a terminal do not reach it, the directory / and default
  * signal handling. Only if the caller is the reaper of orphans (the first process of a container,
  * PR_SET_CHILD_SUBREAPER) does it become its child nevertheless.
  *
- * Two clones that share our memory, one inside the other, as vfork does it: nothing is copied,
- * however large we are, and no handler of fork runs. The outer one has no exit signal, so that
- * wait() passes it by (but with __WALL or __WCLONE); it ends at once and leaves the inner one,
- * which becomes the program, to the reaper of orphans. Each waits for the one inside. Until exec
- * the clones run on our memory: system calls only. */
+ * Two clones share our memory, one inside the other, as vfork does it: no memory is copied, however
+ * large we are, and no handler of fork runs. The outer one has no exit signal, so that wait()
+ * passes it by (except with __WALL or __WCLONE); it ends at once and leaves the inner one, which
+ * becomes the program, to the reaper of orphans. Each waits for the one inside. Until exec the
+ * clones run on our memory: system calls only. */
 #include "compat.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ struct detach {
     const char *path;         /* of the program; absolute */
     char *const *arguments;   /* with its name, NULL-terminated */
     char *const *environment; /* NULL-terminated */
-    int descriptors[3];       /* the caller's; they become its 0, 1, 2 */
+    int descriptors[3];       /* the caller's; they become 0, 1, 2 */
 };
 
 struct start {
@@ -65,7 +64,7 @@ static void close_others(void)
         close(fd);
 }
 
-/* They may be 0, 1 and 2 in another order, so they first go where they do not disturb. */
+/* Descriptors may be 0, 1 and 2 in another order, so they are first moved out of the way. */
 static int take_descriptors(const int descriptors[3])
 {
     int spare[3];
@@ -98,7 +97,7 @@ static int outer(void *context)
 {
     struct start *start = context;
     setsid();
-    /* Its exit signal counts only if exec fails; then the reaper of orphans wants one. */
+    /* The exit signal counts only if exec fails; then the reaper of orphans needs one. */
     pid_t pid =
         clone(inner, start->stacks + (size_t)STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
     if (pid < 0)
@@ -121,18 +120,18 @@ static int start_both(struct start *start)
     return -error;
 }
 
-/* Lets a process read our memory where Yama (kernel.yama.ptrace_scope=1) keeps it for ancestors:
- * samples of Python code without eBPF need that. The kernel takes it back when that process ends.
- * There is one such permission for each process, so a program's own is replaced. Without Yama it
- * fails, and nothing is needed. */
+/* Lets a process read our memory where Yama (kernel.yama.ptrace_scope=1) reserves that for
+ * ancestors: samples of Python code without eBPF need it. The kernel revokes it when that process
+ * ends. Each process has one such permission, so a program's own is replaced. Without Yama the call
+ * fails, and is not needed. */
 static void permit_reading(pid_t pid)
 {
     (void)prctl(PR_SET_PTRACER, (unsigned long)pid, 0UL, 0UL, 0UL);
 }
 
-/* 0 and its pid, or -errno of what failed, for instance of the exec. Any thread; of the caller only
- * changes who may read its memory. Cost: two processes that share the caller's memory, some 0.2 ms.
- */
+/* Returns 0 and the pid, or -errno of the failed step, for instance of the exec. Any thread;
+ * changes only who may read the caller's memory. Cost: two processes that share the caller's
+ * memory, some 0.2 ms. */
 static int detach_start(const struct detach *detach, pid_t *ret_pid)
 {
     struct start start = {.detach = detach, .pid = -1};
@@ -151,8 +150,8 @@ static int detach_start(const struct detach *detach, pid_t *ret_pid)
 
 /* ---- pyannot._detach ------------------------------------------------------------------------- */
 
-/* The bytes objects of a sequence, NULL-terminated; they stay the sequence's. NULL: an exception.
- */
+/* Returns the bytes objects of a sequence, NULL-terminated; they stay the sequence's. NULL: an
+ * exception. */
 static char **strings_of(PyObject *tuple)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(tuple);
