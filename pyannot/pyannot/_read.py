@@ -166,7 +166,7 @@ class Mark(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A value of a counter, valid from its time on."""
+    """A value of a counter, valid from time_ns on."""
 
     name: str
     time_ns: int
@@ -319,7 +319,7 @@ class Table(Generic[_Row, _Columns]):
         yield from self._recording._pass(reader, rows, self._row)
 
     def columns(self) -> _Columns:
-        """Returns all rows as columns, which export their memory: memoryview(column),
+        """Returns all rows as columns, which support the buffer protocol: memoryview(column),
         numpy.asarray(column)."""
         reader = self._recording._open()
         columns = reader.columns(self._kind)
@@ -410,12 +410,12 @@ class Recording(Results):
         """Returns the tables of `annot report --json`: {table: rows}, each row a dict; "recording"
         and "sampling" are one dict of facts. Fields that end in _ns are nanoseconds.
 
-        by: makes one row of ranges for each "path", "name", or path within a "process" or "thread".
+        by: groups ranges by "path", by "name", or by path within each "process" or "thread".
         inside: limits functions and waits to samples inside ranges of that name (*, ? and [] as in
         a shell). value: weighs samples of ranges and functions by this value, as `annot report
         --value` does ("alloc:bytes"), in fields called value_self, ... instead of CPU time. Every
-        table adds up: a row with "rest" holds the remainder. The recording is read to its end
-        before this returns.
+        table adds up: a row with "rest" holds the remainder. The whole recording is read before
+        this returns.
         """
         if by not in _GROUPINGS:
             raise ValueError(f"by must be one of {', '.join(_GROUPINGS)}, not {by!r}")
@@ -444,12 +444,12 @@ class Recording(Results):
 
     @property
     def complete(self) -> bool:
-        """True if the recording was ended in order, and no damage was found so far."""
+        """True if the recording was closed properly, and no damage was found so far."""
         return self._ended and not self._damage
 
     @property
     def damage(self) -> List[Damage]:
-        """Unreadable parts found so far; all of them after a pass."""
+        """Unreadable parts found so far; complete after a pass over the file."""
         return list(self._damage.values())
 
     def __repr__(self) -> str:
@@ -531,7 +531,7 @@ def _extend_tracks(tracks: List[Track], facts: List[Tuple[Any, ...]],
 
 
 def read(path: "Union[str, os.PathLike[str]]") -> Recording:
-    """Opens a recording, also one that is being written, or was cut or damaged.
+    """Opens a recording, including one that is being written, or was cut or damaged.
 
     Raises OSError if the file cannot be opened, RecordingError if it is not a recording.
     """

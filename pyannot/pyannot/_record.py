@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records a part of this program, and gives its results: pyannot.record.
+"""Records a part of this program, and provides the results: pyannot.record.
 
 Without a path, the recording is stored in a temporary folder, which is removed with the object, at
 the latest when the interpreter ends.
@@ -27,7 +27,7 @@ def _remove(folder: str, owner: int) -> None:
 
 
 class record(Results):
-    """Records this program and its children during a block, and gives the results.
+    """Records this program and its children during a block, and provides the results.
 
         with pyannot.record() as r:
             work()
@@ -36,14 +36,14 @@ class record(Results):
             print(row.function, row.line, row.self_ns)
         r.flame("work.svg")
 
-    A notebook shows the object by itself. start() and stop() do the same without a block. The
-    results cover the block alone: annot's own work to start and stop recording does not count.
+    A notebook displays the object. start() and stop() do the same without a block. The results
+    cover only the block, not annot's own work to start and stop recording.
 
     path: where to keep the recording; by default it is a temporary file. The other arguments are
-    those of start_recording(). An exception of the block is always raised, also if the recording
-    fails (a RuntimeWarning then reports that). In a child that the block forks, leaving it has no
-    effect. One recording at a time: a second one raises RecordingError. An object may be used
-    again, and then has the results of the last block.
+    those of start_recording(). An exception of the block is always raised, even if the recording
+    fails (a RuntimeWarning then reports the failure). In a child that the block forks, leaving it
+    has no effect. Only one recording runs at a time: starting a second one raises RecordingError.
+    An object may be used again, and then has the results of the last block.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class record(Results):
         return self
 
     def stop(self) -> "record":
-        """Stops, and returns when the results are complete. Has no effect if it does not run."""
+        """Stops recording; returns when the results are complete. Has no effect if it is not
+        running."""
         collector, self._collector = self._collector, None
         if collector is None or os.getpid() != self._owner:
             return self

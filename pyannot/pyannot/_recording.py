@@ -61,8 +61,8 @@ class _Descriptor:
 
 
 def _write(number: int, text: bytes) -> None:
-    """Writes into a pipe that may have no reader: raises no signal, whatever the program does with
-    SIGPIPE."""
+    """Writes into a pipe that may have no reader, without SIGPIPE, however the program handles
+    that."""
     ours = {signal.SIGPIPE}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
     try:
@@ -235,8 +235,8 @@ class _Collector:
         self.leave_to_parent()
 
     def continue_in_child(self) -> None:
-        """In a forked child: permits annot to read its memory too, and leaves the end to the
-        parent."""
+        """In a forked child: permits annot to read its memory too; the parent ends the
+        recording."""
         from pyannot import _detach
 
         _detach.permit(self._annot)
@@ -422,13 +422,13 @@ def start_recording(
 ) -> None:
     """Records this process and its children into a file, until stop_recording() or its exit.
 
-    The arguments are the options of `annot attach` of these names: force replaces an existing file;
-    sample is the number of samples of a busy thread in a second, 0 turns sampling off; off_cpu: all
-    waits (True) or no waits (False), by default those of a millisecond and longer; enable and
-    disable choose domains and categories; duration is in seconds. observe: parts that are observed
-    without a change of code, here and in children (True: the default of `annot record --python`;
-    False: off; or a list). preload: load a small library into children, which brings pyannot into
-    Python; otherwise only interpreters with pyannot installed are observed.
+    The arguments are the options of `annot attach` of the same names: force replaces an existing
+    file; sample is the number of samples of a busy thread per second (0: no sampling); off_cpu:
+    records all waits (True) or no waits (False), by default those of a millisecond and longer;
+    enable and disable choose domains and categories; duration is in seconds. observe: parts that
+    are observed without a change of code, here and in children (True: the default of `annot record
+    --python`; False: off; or a list). preload: loads a small library into children, which brings
+    pyannot into Python; otherwise only interpreters with pyannot installed are observed.
 
     Returns when events are recorded. Raises RecordingError if a recording runs already, here or by
     `annot record`, if the file exists, or if annot is not found.

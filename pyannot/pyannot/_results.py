@@ -22,8 +22,8 @@ EMBEDDED_BYTES = 4 << 20
 class Stat(NamedTuple):
     """A function and its times, in nanoseconds.
 
-    self_ns: CPU time in it; total_ns: with the functions that it called. waiting_ns: time in which
-    its threads waited; ready_ns: time in which they waited for a processor. sample_count: samples
+    self_ns: CPU time in it; total_ns: including the functions that it called. waiting_ns: time in
+    which its threads waited; ready_ns: time in which they waited for a CPU. sample_count: samples
     on the CPU. line: the line with the most time; in tables of all functions, the function's first
     line. owner: "own", "library", "interpreter", ... kind: "python", "native", "kernel".
     waiting_ns, ready_ns, line and owner are None where the table does not have them.
@@ -172,9 +172,9 @@ class Results:
     def flame(self, path: _Path, *options: str) -> str:
         """Writes the samples as a flame graph to a file, which it replaces; returns its path.
 
-        The file is a picture (SVG), or, with a name that ends in ".html", a page with display
-        options. options: further options of `annot flame`, as in flame("x.svg", "--python"), not
-        for pages. Raises RecordingError if there are no samples.
+        The file is a picture (SVG), or a page with display options if its name ends in ".html".
+        options: further options of `annot flame`, as in flame("x.svg", "--python"), not for pages.
+        Raises RecordingError if there are no samples.
         """
         name = os.path.abspath(os.fspath(path))
         self._annot("flame", *options, "--force", "-o", name, "--", self._file())

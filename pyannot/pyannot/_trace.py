@@ -230,20 +230,20 @@ if TYPE_CHECKING:
 def trace(traced: Optional[Traced] = None, *, min_duration: float = 0, print: Wanted = False,
           callees: Optional[bool] = None,
           c_calls: bool = False) -> Union[Traced, Callable[[Traced], Traced]]:
-    """Records each call of a function as a range, besides other tracing; of a class or a module, of
-    all functions that are defined there. Returns its argument unchanged.
+    """Records each call of a function as a range, in addition to other tracing; with a class or a
+    module, each call of the functions defined there. Returns its argument unchanged.
 
     min_duration: seconds; shorter calls are left out of the recording, unless they contain other
-    events. This saves space in the recording, hardly time in the program.
+    events. This saves space in the recording, but hardly any time in the program.
 
     print: prints a table of the calls of all such functions to that file (True: standard output)
     when the program ends, unless it is recorded by others. Calls are only counted for it, except
     where trace() without print, or a min_duration, needs ranges.
 
-    callees: also traces calls that the function makes on its thread, and their callees; by default
-    with print. Excludes calls of a generator that it returns to others, and of tasks and threads
-    that it starts. Before CPython 3.12, calls elsewhere are not slower with it; from 3.12 on, they
-    are not slower once some hundred calls were made since the function returned.
+    callees: also traces calls that the function makes on its thread, and their callees; on by
+    default with print. Excludes calls of a generator that it returns to others, and of tasks and
+    threads that it starts. Before CPython 3.12, this does not slow down calls elsewhere; from 3.12
+    on, it does so only for some hundred calls after the function has returned.
 
     c_calls: with callees, also traces functions that are not written in Python. Before CPython
     3.12, this slows down all code of the process.
@@ -295,7 +295,7 @@ def _choose(codes: list[CodeType], how: _How) -> None:
 
 
 def _choose_callees(how: _How) -> None:
-    """Callees are recorded from the smallest min_duration on that any function with callees has."""
+    """Callees are recorded from the smallest min_duration of all functions with callees on."""
     before = int(_own["min-duration"]) if "callees" in _own else how.least_ns
     _own.update({"callees": "1", "min-duration": str(min(before, how.least_ns))})
     if how.c_calls:

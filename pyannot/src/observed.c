@@ -312,8 +312,8 @@ PyTypeObject *observed_type_create(PyObject *module)
 
 /* ---- Collections and imports ----------------------------------------------------------------- */
 
-/* Collections of garbage are ranges of the thread that they happen on: they are not suspended, so
- * also inside of a task they belong to the thread. Imports may switch to another greenlet
+/* Garbage collections are ranges of the thread that they run on: they are not suspended, so they
+ * belong to the thread also inside of a task. Imports may switch to another greenlet
  * (context_range.h). */
 
 static struct annot_event event_of(const char *category_name, uint16_t observer,

@@ -309,7 +309,7 @@ def _call(name, function, module):
 
 
 def _watch_collections():
-    """Records collections of garbage as ranges of the thread that they interrupt: one name a
+    """Records garbage collections as ranges of the thread that they interrupt: one name per
     generation; the end has the number of objects collected."""
     import gc
     if _native.collected not in gc.callbacks:

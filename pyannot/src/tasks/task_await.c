@@ -89,7 +89,7 @@ static int take_first(PyObject *object, void *ret_first)
 
 /* Returns the object inside of the interpreter's own wrappers: the generator of the awaited item,
  * the coroutine of the __await__(), the awaited future. The wrappers have no attributes for it, but
- * show it first to the collector of garbage. New reference; NULL: not a wrapper. */
+ * their tp_traverse visits it first. New reference; NULL: not a wrapper. */
 static PyObject *unwrapped(PyObject *object)
 {
     static const char *const wrappers[] = {"async_generator_asend", "async_generator_athrow",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* annotate.__exit__ and __aexit__ while tasks are watched. A range that was opened in a task may be
- * left elsewhere: by a generator that is closed late, by the end of the loop, by the collector of
- * garbage. So its exit must know where it was opened. A `with` statement looks __exit__ up before
+ * left elsewhere: by a generator that is closed late, by the end of the loop, by the garbage
+ * collector. So its exit must know where it was opened. A `with` statement looks __exit__ up before
  * it calls __enter__; inside of a task it finds an object made for this one statement, which holds
  * the track.
  * Threads: any; spare memory is guarded by the GIL, and not used by free-threaded builds. */

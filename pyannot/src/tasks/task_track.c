@@ -170,9 +170,8 @@ static PyObject *name_of_task(PyObject *task)
     return text;
 }
 
-/* Finds the function of a greenlet, as its type shows it to the collector of garbage: a greenlet
- * that has begun shows it nowhere else, and before greenlet 3.3 not even there. gevent's have an
- * attribute for it. */
+/* Finds the function of a greenlet with its type's tp_traverse: a greenlet that has begun shows it
+ * nowhere else, and before greenlet 3.3 not even there. gevent's have an attribute for it. */
 static int take_function(PyObject *object, void *ret_function)
 {
     if (!PyFunction_Check(object) && !PyMethod_Check(object) && !PyCFunction_Check(object))

@@ -71,11 +71,11 @@ extern const struct trace_hook trace_eval;       /* CPython 3.9 to 3.11 */
 extern const struct trace_hook
     trace_profile; /* CPython 3.9 to 3.11; slower, with calls of C functions */
 
-/* How often trace_eval left calls out for lack of stack, each time until one had returned. */
+/* Number of times that trace_eval left calls out for lack of stack, each until one had returned. */
 uint64_t trace_left_out(void);
 
 /* A frame of the code begins or resumes (`continues`: a generator or coroutine is resumed, also by
- * throw). Called with the frame as the thread's innermost. Returns false if the hook may stop to
+ * throw). Called with the frame as the thread's innermost. Returns false if the hook may cease to
  * report this code: it is not wanted, or estimated from now on. */
 bool trace_enter(PyCodeObject *code, bool continues);
 /* The frame ends, or an exception leaves it; trace_suspend: it is suspended. */

@@ -6,7 +6,7 @@
  * function, at 0.04 us an event. So a chosen function that is called often does not instrument code
  * each time, and a program that has left it runs at full speed.
  *
- * Threads: any, in the middle of an event, or of the collection of garbage. */
+ * Threads: any, in the middle of an event, or of a garbage collection. */
 #include "tracing_callees.h"
 #include "tracing.h"
 #include "tracing_code.h"

@@ -436,7 +436,7 @@ static int choose(PyCodeObject *code)
     return result;
 }
 
-/* Runs in the middle of an event, or of the collection of garbage. */
+/* Runs in the middle of an event, or of a garbage collection. */
 static void hear(bool all)
 {
     PyObject *kind, *value, *traceback;

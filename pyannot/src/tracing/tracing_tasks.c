@@ -12,7 +12,7 @@
 #include "tracing_thread.h"
 
 /* An open call of a coroutine. The frame distinguishes it from others of its function: one that the
- * collector of garbage closes ends while any task runs. */
+ * garbage collector closes ends while any task runs. */
 struct whole {
     annot_name name;
     const void *frame;
