@@ -41,7 +41,7 @@ def lines(counted: Counted) -> Counted:
         return counted
     try:
         _trace.count_lines(CHOSEN)
-    except RuntimeError as error:  # unsupported by the interpreter: the program goes on without
+    except RuntimeError as error:  # unsupported by the interpreter: the program continues without
         from pyannot import observe
         observe.tell("part", "trace-lines", error)
         return counted

@@ -25,7 +25,7 @@ _Names = Union[str, Sequence[str]]
 
 # Time for annot to start, load its sampler and report that it records.
 START_SECONDS = 120.0
-# Time for the recording to be complete at the interpreter's exit; annot then goes on alone.
+# Time for the recording to be complete at the interpreter's exit; annot then continues alone.
 EXIT_SECONDS = 60.0
 
 # Error of event times, which are converted from another clock.

@@ -269,7 +269,7 @@ def _trace_it(traced: Traced, how: _How) -> Traced:
     try:
         with _lock:
             _choose(codes, how)
-    except RuntimeError as error:  # unsupported by the interpreter: the program goes on without
+    except RuntimeError as error:  # unsupported by the interpreter: the program continues without
         import warnings
         warnings.warn(f"calls are not traced: {error}", RuntimeWarning, stacklevel=3)
         return traced

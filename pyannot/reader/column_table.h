@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* All rows of one kind in a recording, as columns of numbers.
  *
- * Ranges are in order of their begin, other rows in order of time. Texts are numbers of `strings`,
+ * Ranges are in order of their start, other rows in order of time. Texts are numbers of `strings`,
  * each text once; -1 means absent. Memory: all of it, 83 bytes a range, 52 a sample and 8 more for
  * each of its values. Independent of Python. Thread-safety: one thread per object. */
 #ifndef PYANNOT_READER_COLUMN_TABLE_H

@@ -21,13 +21,13 @@ enum row_kind {
 
 enum row_range { ROW_PUSHED = 0, ROW_OVERLAPPING, ROW_TRACK };
 
-/* A range around one: string of its name, its scope. */
+/* A range around the row's: string of its name, its scope. */
 struct row_name {
     uint32_t name, scope;
 };
 
 struct row {
-    struct event event; /* of a range its begin */
+    struct event event; /* of a range its start */
     int64_t end_ns, self_ns;
     size_t names, values;             /* indices into struct rows */
     uint32_t name_count, value_count; /* without names although `depth` > 0: no room */
@@ -54,7 +54,7 @@ void rows_fini(struct rows *rows);
  * signals), 0 at the end, -errno. */
 int rows_fill(struct rows *rows);
 
-/* Of a span: nanoseconds outside of its children, its kind, and its id. */
+/* For a span: nanoseconds outside of its children, its kind, and its id. */
 int64_t row_self_ns(const struct item *span);
 enum row_range row_range_of(const struct item *item);
 uint64_t row_id(const struct item *item);

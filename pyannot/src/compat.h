@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Differences between CPython 3.9 to 3.15. */
+/* Differences between CPython 3.9 and 3.15. */
 #ifndef PYANNOT_COMPAT_H
 #define PYANNOT_COMPAT_H
 

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* True if annotate(object) is a bare @annotate: on a function, or on a future method. */
+/* True if annotate(object) is a bare @annotate: on a function, or on an object that becomes a
+ * method. */
 bool decorate_takes(PyObject *object);
 
 /* Returns the annotated form of a function. New reference, or NULL with an exception. */

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* after(token, first argument of the call, result, exception). As call_quietly. */
+/* Calls after(token, first argument of the call, result, exception). Returns as callback_run. */
 static bool tell_after(struct observed *observed, PyObject *token, PyObject *first,
                        PyObject *result)
 {
@@ -155,7 +155,7 @@ static int copy_names(struct observed *observed)
     return observed->dict != NULL ? 0 : -1;
 }
 
-/* True for methods, which have a point in their qualified name. */
+/* True for methods, which have a dot in their qualified name. */
 static bool is_method(PyObject *names)
 {
     PyObject *name = PyDict_GetItemString(names, "__qualname__");
@@ -365,7 +365,7 @@ static void collection_end(PyObject *info)
 
 PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    /* Per thread, because a collection runs from its begin to its end on one. */
+    /* Per thread, because a collection starts and ends on the same one. */
     static _Thread_local bool begun __attribute__((tls_model("initial-exec")));
     (void)module;
     if (count != 2 || !PyUnicode_Check(args[0]))

@@ -3,7 +3,7 @@
  * fork have its arrow. For another program both compute it, from the process id of the child and
  * its start time, because ids are reused.
  *
- * Functions of C that start programs (os.posix_spawn, _posixsubprocess.fork_exec) stay the same
+ * C functions that start programs (os.posix_spawn, _posixsubprocess.fork_exec) stay the same
  * objects, wherever the program keeps them: only the description that such an object refers to, a
  * PyMethodDef, is exchanged for one with another function pointer. Binding, pickles, texts and
  * identity do not change.

@@ -150,8 +150,8 @@ static inline bool state_is_alive(const struct state *state)
     return false;
 }
 
-/* Makes the type on first use (each takes 20 us, by which an import would be slower). Borrowed;
- * NULL with an exception. */
+/* Makes the type on first use (each takes 20 us, too long for an import). Borrowed; NULL with an
+ * exception. */
 PyTypeObject *state_type_make(struct state *state, enum later_type type);
 
 /* NULL: not made yet, so it has no objects. */

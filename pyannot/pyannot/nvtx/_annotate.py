@@ -36,7 +36,7 @@ class annotate(annotation_holder):
 
     @property
     def attributes(self):
-        """A copy of the range's attributes; None in a domain without effect."""
+        """A copy of the range's attributes, unless its domain is without effect."""
         message, color, _, category, payload = self.init_args
         return self.domain.get_event_attributes(message, color, category, payload)
 

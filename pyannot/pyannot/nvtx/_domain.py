@@ -22,7 +22,7 @@ from pyannot.nvtx._constants import TimestampType
 from pyannot.nvtx._payload import payload_of_event
 from pyannot.nvtx.colors import color_of_event
 
-DONT_SET = object()  # None is a valid value of an attribute
+DONT_SET = object()  # distinguishes an omitted argument from None
 EARLY = os.environ.get("ANNOT_NVTX") == "early"
 NVTX = 11, 0  # observer and role of events in these domains: annot/observers.h
 KEPT = 4096  # annotations of each domain, and strings of all

@@ -35,7 +35,8 @@ def is_mutable(payload):
 
 
 def payload_of_event(payload):
-    """Returns a number, a str, a dict of them, or None; warns of other payloads than nvtx's."""
+    """Returns a number, a str or a dict of them; drops payloads that nvtx does not have, with a
+    warning."""
     if payload is None or type(payload) in (int, float):
         return payload
     if numpy_is_installed():
@@ -72,7 +73,7 @@ def _of_array(array):
 
 
 def _fields(record, prefix, depth):
-    """Yields names and values of the fields; nested fields are joined with a point."""
+    """Yields names and values of the fields; nested fields are joined with a dot."""
     for name in record.dtype.names:
         value = record[name]
         if depth and _has_fields(value):
@@ -98,7 +99,7 @@ def _text_of_bytes(value):
 
 
 def _text_of(value, depth=0):
-    """Returns a text of a limited number of elements and letters, for any value."""
+    """Returns a text of a limited number of elements and characters, for any value."""
     value = _without_numpy(value)
     if isinstance(value, int) and value.bit_length() > 1024:
         return "..."  # repr() would take long, or raise

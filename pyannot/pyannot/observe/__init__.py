@@ -68,8 +68,8 @@ _import_any = builtins.__import__
 
 
 def load(name):
-    """Returns the module of this package with that name. Raises its loader's and its code's
-    errors."""
+    """Returns the module of this package with that name. Raises errors of its loader and its
+    code."""
     full_name = f"{__name__}.{name}"
     if full_name not in _own:
         _own[full_name] = sys.modules.get(full_name) or _load(full_name, f"{name}.py")
@@ -450,7 +450,7 @@ def _trace(text):
 
 
 def arrive():
-    """Emits a known event on this thread; the first other thread and children emit theirs later.
+    """Emits a known event on this thread; the first other thread and children do so later.
 
     Returns true if this process delivers, false if a recording runs that it could not join.
     """

@@ -4,9 +4,9 @@ process to its first event.
 
 Processes of multiprocessing get its names (ForkPoolWorker-3) when they begin, before any code of
 the program, and when they rename themselves. Others are named by their command line. Threads get
-the names of threading.Thread, from their start on and when they are renamed; the main thread and
-threads of C keep their names. Names that the program sets (set_process_name, set_thread_name) stay,
-in that process and on that thread: a worker that is forked later gets its own name.
+the names of threading.Thread, from their start on and when they are renamed; the main thread and C
+threads keep their names. Names that the program sets (set_process_name, set_thread_name) stay, in
+that process and on that thread: a worker that is forked later gets its own name.
 
 A thread that never emits anything would need a block for its name alone: the thread that starts or
 renames it records the name among its own events. Only a thread that renames itself takes a block.

@@ -28,7 +28,7 @@ def local_scope(queue):
 
 
 def own_scope():
-    """Returns a name for a pool whose threads share no queue of their own."""
+    """Returns a name for a pool that has no queue shared by its threads alone."""
     return f"executor {os.getpid():x} {next(_queue_numbers):x}"
 
 

@@ -12,7 +12,7 @@ from pyannot.observe import POOL_START, POOL_START_UP
 _START = observed_domain("python", *POOL_START)
 _START_UP = observed_domain("python", *POOL_START_UP)
 
-_in_startup = 0  # the process whose range "start-up" is open
+_in_startup = 0  # process id while its range "start-up" is open
 _run = None  # the current BaseProcess.run
 
 

@@ -5,7 +5,7 @@ Ranges inside of a task go to its track (pyannot/src/tasks/task.h). The start an
 seen where the loop calls its callbacks, asyncio.events.Handle._run; loops with other handles
 (uvloop) show a task from its first range until its object is freed.
 
-A task that was suspended for 1 ms or longer makes a mark when it goes on: where it waited, for
+A task that was suspended for 1 ms or longer makes a mark when it resumes: where it waited, for
 which object and how long (pyannot/src/tasks/task_await.c).
 
 A callback that blocks the loop for 50 ms or longer makes a mark when it ends; samples and waits of
@@ -32,7 +32,7 @@ BLOCKED_NS = 50_000_000  # shorter turns of a loop are not reported
 
 _state = ["off"]
 _placed = []  # the replacement of Handle._run, and the original
-_creating = []  # the same of create_task
+_creating = []  # the same for create_task
 
 
 def install():

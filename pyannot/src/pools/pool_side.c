@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pool_side: the events of a pool besides its hooks', and the making of hooks. */
+/* pool_side: the events of a pool besides those of its hooks, and the creation of hooks. */
 #include "pool_side.h"
 
 #include <stdio.h>

@@ -51,8 +51,8 @@ struct pool_side {
     annot_flow scope;          /* base for the flows of its tasks */
     char job_scope[POOL_SCOPE_SIZE + 4];
     bool is_local;       /* workers are threads: no pickling */
-    uint64_t told_facts; /* the recording with its facts, or with its worker's; relaxed: a
-                            repetition does no harm */
+    uint64_t told_facts; /* recording that has its facts, or its worker's; relaxed: a repetition
+                            does no harm */
 
     /* For a worker: its ranges, and whether "unpickle" is open. */
     struct context_range initializer, run;
@@ -61,15 +61,15 @@ struct pool_side {
     /* For a parent. */
     bool in_result;        /* of the thread that takes results: "unpickle" is open */
     PyObject *jobs;        /* dict: job -> time of its submission; until its first task goes */
-    uint64_t job;          /* 1 + the job with the tasks that go now */
-    int64_t job_ns;        /* when it was submitted; 0: its tasks are made one by one */
+    uint64_t job;          /* 1 + the job that is being handed over */
+    int64_t job_ns;        /* when that was submitted; 0: its tasks are made one by one */
     int64_t task_count;    /* submitted, without a result yet; atomic */
     int64_t worker_count;  /* 0: running_count is the number of busy ones; atomic */
     int64_t running_count; /* for threads: tasks begun and not done; atomic */
     annot_name queued_name, busy_name;
     int64_t size; /* number of workers; 0: not known yet; atomic */
     char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": unknown */
-    pid_t process;                  /* that has the counters */
+    pid_t process;                  /* owner of the counters */
     int64_t told_queued, told_busy; /* current values of the counters, */
     uint64_t told_recording;        /* in this recording; relaxed */
 };

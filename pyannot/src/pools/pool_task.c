@@ -132,7 +132,7 @@ static PyObject *argument_at(const struct unwrapping *at, Py_ssize_t index)
     return PyTuple_GET_ITEM(at->args, index - bound);
 }
 
-/* Goes on with `function`, with unknown arguments. */
+/* Continues with `function`, with unknown arguments. */
 static bool step_into(struct unwrapping *at, PyObject *function)
 {
     if (function == NULL)

@@ -16,7 +16,7 @@
 /* All zero: not open. */
 struct context_range {
     struct task_track *track; /* owned; NULL: the thread's stack */
-    uint32_t forks;           /* entered_forks at its begin */
+    uint32_t forks;           /* entered_forks at its start */
     bool is_open;
 };
 

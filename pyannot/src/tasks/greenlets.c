@@ -165,7 +165,7 @@ bool greenlet_may_run_tasks(void)
 
 /* ---- Switches -------------------------------------------------------------------------------- */
 
-/* Called when it is left, maybe finally. */
+/* Called when it is left, maybe for the last time. */
 static void leave(PyObject *greenlet)
 {
     struct task_track *track = task_track_kept(owner, greenlet);

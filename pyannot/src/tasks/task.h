@@ -36,7 +36,7 @@ struct task_track {
     uint32_t pushed;         /* ranges of push() on it */
     uint8_t life;            /* enum task_life */
     bool done;               /* the task has ended, ranges may still be open */
-    bool is_greenlet;        /* of a greenlet; the rest holds for it as for a task (greenlets.h) */
+    bool is_greenlet;        /* belongs to a greenlet, which counts as a task here (greenlets.h) */
     annot_name name;         /* of the coroutine */
     struct task_open *names; /* of its open ranges, outermost first (task_shown.h) */
     uint32_t name_count, name_room;

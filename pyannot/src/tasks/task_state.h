@@ -10,7 +10,7 @@
 /* Raised whenever an interpreter stops watching: steps may have been missed since. */
 extern uint32_t task_unwatched;
 
-extern int task_watching; /* interpreters that have asyncio */
+extern int task_watching; /* number of watchers: task_watch */
 
 extern uint32_t task_process; /* raised in each forked child */
 

@@ -206,7 +206,7 @@ PyObject *tasks_slow_turns(PyObject *module, PyObject *ignored)
     return turns_list(__atomic_load_n(&slow_threshold_ns, __ATOMIC_RELAXED), false);
 }
 
-/* The same for turns that have lasted for so many nanoseconds, with their stacks. */
+/* The same for turns at least this long, with their stacks. */
 PyObject *tasks_slow_endless(PyObject *module, PyObject *threshold)
 {
     (void)module;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns of an event loop that take longer than a threshold. The loop's thread records the begin of
+/* Turns of an event loop that take longer than a threshold. The loop's thread records the start of
  * a turn; a watchdog thread (observe/slow_turns.py) looks for long ones, takes the stack and stores
  * it here; when the turn ends, the loop's thread makes a mark of both.
  * Threads: slow_begin and slow_end by the loop's, the others by any. */
@@ -51,7 +51,7 @@ static inline void blocked_end(uint64_t duration_ns, struct task_track *track, P
         blocked_tell(duration_ns, track, handle);
 }
 
-/* Returns the time of the begin or end of a turn. For a task, which waits in between, by the exact
+/* Returns the time of the start or end of a turn. For a task, which waits in between, by the exact
  * clock; else by the kernel's own, some milliseconds coarse, which costs less than a call. */
 static inline uint64_t turn_now_ns(bool is_task)
 {

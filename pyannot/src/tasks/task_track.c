@@ -88,7 +88,7 @@ void task_forked(void)
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-/* Returns "fetch (Task-7)", while there is room for so many names; else "fetch". */
+/* Returns "fetch (Task-7)", while there is room for more names; else "fetch". */
 static const char *label(char *buffer, const char *coroutine, const char *task)
 {
     if (__atomic_load_n(&task_names_made, __ATOMIC_RELAXED) >= TASK_NAMES_MAX)

@@ -48,7 +48,7 @@ struct trace_options {
 /* A source of call events. */
 struct trace_hook {
     const char *name; /* name in the recording: "sys.monitoring", "PEP 523" */
-    /* Reports the begin and end of a frame while the frame around it is innermost. */
+    /* Reports the start and end of a frame while the frame around it is innermost. */
     bool is_outside;
     /* Returns the reason why it cannot be used here and now, or NULL. The text is static. */
     const char *(*refused)(const struct trace_options *options);

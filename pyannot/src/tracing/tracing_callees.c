@@ -55,7 +55,7 @@ void trace_callees_begin(void)
 
 #if PYANNOT_FREE_THREADED
 
-/* Frames of other threads cannot be read while these run: the hook goes on. */
+/* Frames of other threads cannot be read while these run: the hook continues. */
 void trace_callees_missed(struct trace_code *code)
 {
     (void)code;

@@ -60,10 +60,10 @@ static inline bool trace_code_is_wanted(const struct trace_code *code)
 
 /* Makes the data of a code object, and its verdict. NULL: no memory. */
 struct trace_code *trace_code_make(PyCodeObject *code);
-/* Wants the function from now on, whatever is selected: its calls of at least least_ns (0: as for
- * others), and with callees also its callees. 0, or -1: no memory. */
+/* Selects the function from now on, whatever the patterns: its calls of at least least_ns (0: as
+ * for others), and with callees also its callees. 0, or -1: no memory. */
 int trace_code_choose(PyCodeObject *code, uint32_t least_ns, bool callees);
-/* Makes its calls known ones, whatever is selected. 0, or -1: no memory. */
+/* Makes its calls known ones (TRACE_KNOWN), whatever the patterns. 0, or -1: no memory. */
 int trace_code_know(PyCodeObject *code);
 /* Returns a stand-in for the function in calls that were open at a fork, in the child: they are the
  * parent's, and have another name. Returns the function itself without memory. */

@@ -12,7 +12,7 @@
  * exists. */
 uint32_t trace_place_of_frame(const PyFrameObject *frame);
 /* True if an entry of unknown depth encloses the calling thread's current event at this depth: the
- * begin or end of a call, or at an odd depth that of something that is not a frame. */
+ * start or end of a call, or at an odd depth that of something that is not a frame. */
 bool trace_entry_is_around(const struct trace_entry *entry, uint32_t depth);
 /* True if it belongs to the innermost frame. */
 bool trace_entry_is_innermost(const struct trace_entry *entry);

@@ -92,7 +92,7 @@ static inline PyObject *answer(bool goes_on)
     return __builtin_expect(goes_on, 1) ? Py_None : Py_NewRef(disable);
 }
 
-/* Defines a callback. Its body follows, runs while the thread is in an event, and returns the
+/* Defines a callback; its body follows, runs while the thread is in an event, and returns the
  * answer. */
 #define CALLBACK(name)                                                                             \
     static inline PyObject *name##_event(PyObject *const *args);                                   \
@@ -113,7 +113,8 @@ CALLBACK(on_start)
     if (__builtin_expect(trace_plain_enter(code, false), 1))
         return Py_None;
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
-    bool goes_on = trace_enter(code, false) || lined != NULL; /* first: it sees the begin */
+    bool goes_on = trace_enter(code, false) ||
+                   lined != NULL; /* first: it needs to know that the frame starts */
     if (lined != NULL) {
         ask_for_lines(code, lined);
         trace_line_begun(lined);

@@ -58,7 +58,8 @@ static inline bool trace_plain_pop(struct trace_thread *thread, uint32_t count, 
     return true;
 }
 
-/* Leaves a call entered so. If it is still innermost, its code need not be found again. */
+/* Leaves a call that trace_plain_enter_at entered. If it is still innermost, its code need not be
+ * found again. */
 static inline bool trace_plain_leave_at(uint32_t count, uint32_t depth)
 {
     struct trace_thread *thread = trace_plain_thread();

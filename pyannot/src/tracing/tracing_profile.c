@@ -3,8 +3,8 @@
  * another tool evaluates frames. It slows down all code that runs while it is set, on 3.11 to less
  * than half.
  *
- * A profile function belongs to one thread. Existing threads get it at the start, those that
- * `threading` starts later at their begin; others do not get it. */
+ * A profile function belongs to one thread. Existing threads get it when tracing starts, later
+ * threads of `threading` when they start; others do not get it. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
 #include "tracing_state.h"

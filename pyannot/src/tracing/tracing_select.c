@@ -83,7 +83,7 @@ static bool fits(const char *pattern, const char *text)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-/* Matches `text` with before, pattern and after in a row. */
+/* Matches `text` against before, pattern and after, concatenated. */
 static bool fits_between(const char *before, const char *pattern, const char *after,
                          const char *text)
 {

@@ -3,7 +3,7 @@
  *
  * A step of a task is reported as a call around those that it makes (ANNOT_CODE_TASK). A coroutine
  * that a task runs is, besides its pieces on the thread, a range on a separate track below the
- * task's: from its begin to its end, with the times inside in which the task was suspended. Only
+ * task's: from its start to its end, with the times inside in which the task was suspended. Only
  * coroutines and steps pay for these reports.
  *
  * Threads: a task runs on one at a time. Functions do not raise. */

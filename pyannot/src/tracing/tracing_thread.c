@@ -166,7 +166,7 @@ static void after_fork(void)
     if (thread == NULL)
         return;
     thread->previous = thread->next = NULL;
-    thread->told_since = 0; /* its CPU time begins anew */
+    thread->told_since = 0; /* its CPU time starts from 0 */
     thread->inherited = 0;
     thread->forked = is_of_this_start(thread) ? thread->count : 0;
     thread->generation = 0;
@@ -432,9 +432,9 @@ static void open_inherited(struct trace_thread *thread)
     count_inherited(thread);
 }
 
-/* The gate also changes when another recording begins or ends, and counts go on in the recording
+/* The gate also changes when another recording begins or ends, and counts continue in the recording
  * that this process is in. In a child they are the parent's. Open calls begin again when frames are
- * opened; open lines just last. If tracing was off meanwhile, no counts last. */
+ * opened; open lines simply continue. If tracing was off meanwhile, no counts continue. */
 static void begin_counts(struct trace_thread *thread)
 {
     if (thread->sums.segment != NULL && annot_sums_are_current(&thread->sums)) {
@@ -455,7 +455,7 @@ static void leave_all(struct trace_thread *thread)
 }
 
 /* True if another program's recording began or ended, or a filter changed: the recording of the
- * open calls goes on, and so do they. Not if a filter, which may be removed, held back the
+ * open calls continues, and so do they. Not if a filter, which may be removed, held back the
  * innermost one. */
 static bool goes_on(const struct trace_thread *thread, uint64_t gate)
 {

@@ -52,11 +52,11 @@ struct trace_thread {
     struct trace_tree *tree;          /* aggregate; NULL: not made yet */
     struct trace_lines *lines;        /* the same for lines */
     struct trace_callable *callables; /* cached names, without the GIL; NULL: not made yet */
-    const void *raised;               /* the last exception that left a call, at this entry: */
+    const void *raised; /* the last exception that left a call, and the index of that entry */
     uint32_t raised_index;
     uint32_t known;      /* events of known calls so far */
-    uint32_t told;       /* adaptive: calls since the last look at their cost */
-    uint64_t told_since; /* the thread's CPU time at that look, in ns */
+    uint32_t told;       /* adaptive: calls since look_at_cost() */
+    uint64_t told_since; /* the thread's CPU time then, in ns */
     bool is_busy;        /* in the middle of an event: trace_threads_settle */
 };
 

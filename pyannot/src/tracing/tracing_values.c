@@ -35,7 +35,7 @@ static _Thread_local struct {
 #define CUT "..." /* marks text that was cut */
 
 struct text {
-    char *at, *end; /* after it is room for CUT and the NUL */
+    char *at, *end; /* followed by room for CUT and the NUL */
     bool is_cut;
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments, results and exceptions of calls, with trace_has_values. Threads: any that is traced.
- */
+/* Arguments, results and exceptions of calls, with trace_has_values. Threads: any traced one. */
 #ifndef PYANNOT_TRACING_VALUES_H
 #define PYANNOT_TRACING_VALUES_H
 
