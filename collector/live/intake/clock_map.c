@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Anchors and the straight lines between them. An anchor that was used stays, so that a timestamp
- * has one time, whoever asks for it, and when: new ones are taken where something later is to be
+/* Anchors and the straight lines between them. A used anchor is kept, so a timestamp converts to
+ * the same time whenever it is converted. A new anchor is taken when a later timestamp is
  * converted, or every SPACING_NS. */
 #include "clock_map.h"
 
@@ -51,7 +51,7 @@ struct clock_anchor clock_anchor_now(void)
     return best;
 }
 
-/* The longer ago the first anchor is, the better is the rate known. */
+/* The rate gets more accurate with the age of the first anchor. */
 static void measure_rate(struct clock_map *map, struct clock_anchor first, struct clock_anchor now)
 {
     if (now.raw > first.raw && now.ns - first.ns >= CALIBRATE_NS)
@@ -76,8 +76,8 @@ void clock_map_fini(struct clock_map *map)
 
 /* ---- Anchors --------------------------------------------------------------------------------- */
 
-/* Of the older half every second one goes; the newer half stays, as its times are asked for again.
- */
+/* Removes every second anchor of the older half. The newer half is kept: its timestamps are
+ * converted again. */
 static void thin(struct clock_map *map)
 {
     size_t half = map->anchors.count / 2, kept = 1;
@@ -89,7 +89,7 @@ static void thin(struct clock_map *map)
     map->line = (struct clock_line){0};
 }
 
-/* Behind all others. 0 or -ENOMEM; none if the clock has not gone on. */
+/* Appends an anchor; does nothing if the clock has not advanced. 0 or -ENOMEM. */
 static int take_anchor(struct clock_map *map)
 {
     struct clock_anchor now = clock_anchor_now();
@@ -109,7 +109,7 @@ int clock_map_advance(struct clock_map *map)
     double since_ns = ((double)now - (double)last->raw) * map->ns_per_tick;
     if (since_ns >= -BACK_NS)
         return since_ns < SPACING_NS ? 0 : take_anchor(map);
-    map->anchors.count = 0; /* a suspend has set the counter back: another time begins */
+    map->anchors.count = 0; /* a suspend has reset the counter: start over */
     map->line = (struct clock_line){0};
     return vec_push(&map->anchors, clock_anchor_now());
 }
@@ -119,7 +119,7 @@ static int64_t clamp_ns(double ns)
     return ns > (double)DAY_NS ? DAY_NS : ns < -(double)DAY_NS ? -DAY_NS : (int64_t)ns;
 }
 
-/* By the measured rate, from the anchor. */
+/* Extrapolates from the anchor at the measured rate. */
 static int64_t extrapolate(const struct clock_map *map, struct clock_anchor from, uint64_t raw)
 {
     double ticks = raw >= from.raw ? (double)(raw - from.raw) : -(double)(from.raw - raw);
@@ -157,7 +157,7 @@ int clock_map_offer(struct clock_map *map, struct clock_anchor anchor)
     return 0;
 }
 
-/* The piece around raw, which lies between the first and the last anchor. */
+/* The segment around raw, which lies between the first and the last anchor. */
 static struct clock_line find_line(const struct clock_map *map, uint64_t raw)
 {
     const struct clock_anchor *items = map->anchors.items;
@@ -177,7 +177,7 @@ static struct clock_line find_line(const struct clock_map *map, uint64_t raw)
 int64_t clock_map_ns_anywhere(struct clock_map *map, uint64_t raw)
 {
     if (raw >= map->anchors.items[map->anchors.count - 1].raw)
-        (void)take_anchor(map); /* without memory the last one must do */
+        (void)take_anchor(map); /* on -ENOMEM, use the last anchor */
     const struct clock_anchor *first = map->anchors.items;
     const struct clock_anchor *last = first + map->anchors.count - 1;
     if (raw < first->raw || first == last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the records of a block: times, events, key-values, losses. What queues did is in
- * decode_spans.c. */
+/* One pass over the records of a block: times, events, key-values, losses. SPANs of queues are
+ * decoded in decode_spans.c. */
 #include "decode.h"
 
 #include "clock_map.h"
@@ -18,7 +18,7 @@ static int decode_before(struct decoder *decoder, struct decode_thread *thread,
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-/* A watcher of GPUs reports its limits as marks: they become facts of the recording. The texts are
+/* A GPU watcher reports its limits as marks, which become facts of the recording. The texts are
  * foreign, so their number is limited. */
 
 enum { NOTES_MAX = 32 };
@@ -42,7 +42,7 @@ static int decode_note(struct decoder *decoder, const struct event *event)
 
 /* ---- Times ----------------------------------------------------------------------------------- */
 
-/* After the records were copied: their times lie before this. */
+/* Call after the records were copied, so that their times lie before now_ns. */
 static void refresh_now(struct decoder *decoder)
 {
     clock_map_advance(decoder->clock);
@@ -56,7 +56,7 @@ int64_t decode_time(struct decoder *decoder, uint64_t time)
     return ns < 0 ? 0 : ns;
 }
 
-/* The time of an event: not before the thread's last one, not after the present. */
+/* The time of an event, clamped between the thread's last event and the present. */
 static int64_t decode_event_time(struct decoder *decoder, struct decode_thread *thread,
                                  uint64_t time)
 {
@@ -92,7 +92,8 @@ struct event decode_lost(struct decoder *decoder, struct decode_thread *thread, 
     return event;
 }
 
-/* An edge, if recording was off since the thread's last block, and the losses before this one. */
+/* Emits an edge if recording was off since the thread's last block, and the losses before this one.
+ */
 static size_t decode_header(struct decoder *decoder, struct decode_thread *thread,
                             const struct annot_block *header, struct event *events)
 {
@@ -136,10 +137,10 @@ static size_t decode_header(struct decoder *decoder, struct decode_thread *threa
 
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
-/* Tracks become entries of the trace when they are first named, with what each record tells of
- * them. Ids are foreign: how many a segment may add is bounded. */
+/* Tracks are added to the trace at their first record, and updated by each later one. Ids are
+ * foreign, so the number of tracks a segment may add is bounded. */
 
-/* -ENOSPC: too many. */
+/* The track's ordinal, or -errno. -ENOSPC: too many tracks. */
 static int64_t find_track(struct decoder *decoder, uint64_t id)
 {
     struct trace *trace = decoder->names.trace;
@@ -169,7 +170,8 @@ static int name_track(struct decoder *decoder, int64_t ordinal, uint32_t name_id
     return 0;
 }
 
-/* What is above a track is known by what is below it, and may never emit itself. */
+/* Places a track below its parent. A parent is known from its children, and may never emit itself.
+ */
 static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent_id,
                        uint32_t parent_name)
 {
@@ -177,7 +179,7 @@ static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent
     uint32_t placed = trace_lane_get(trace, (uint32_t)ordinal)->parent;
     if (parent_id == 0)
         return 0;
-    if (placed != 0) { /* perhaps by an end, which tells no names */
+    if (placed != 0) { /* perhaps by an end, which carries no names */
         bool is_same = parent_name != 0 && trace_lane_get(trace, placed - 1)->name == 0 &&
                        trace_lane_find(trace, parent_id) == (int64_t)placed - 1;
         return is_same ? name_track(decoder, (int64_t)placed - 1, parent_name) : 0;
@@ -189,8 +191,7 @@ static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent
     return name_track(decoder, parent, parent_name);
 }
 
-/* Gives an event of a track its ordinal. 1; 0: there are too many tracks; -EBADMSG, -ENOMEM,
- * -EFAULT. */
+/* Sets the lane of a track's event. 1; 0: too many tracks; -EBADMSG, -ENOMEM, -EFAULT. */
 static int decode_track(struct decoder *decoder, const struct decode_parts *parts,
                         struct event *event)
 {
@@ -216,7 +217,7 @@ static uint32_t padded(uint32_t size)
     return (size + ANNOT_GRANULE - 1u) & ~(ANNOT_GRANULE - 1u);
 }
 
-/* Takes `size` bytes of the record, if they are there. */
+/* Takes `size` bytes of the record. NULL: the record is too short. */
 static const void *take(const uint8_t *bytes, uint32_t *used, uint32_t length, uint64_t size)
 {
     if (size > length || padded((uint32_t)size) > length - *used)
@@ -287,7 +288,7 @@ static int set_attributes(struct names *names, const struct decode_parts *parts,
     return error;
 }
 
-/* The name of a record; the first failure stays in *error. */
+/* The name of a record; *error keeps the first failure. */
 static uint32_t decode_name(struct names *names, const struct decode_parts *parts, int *error)
 {
     if (parts->name)
@@ -312,7 +313,7 @@ static const uint8_t event_kinds[256] = {
     [ANNOT_REC_SPAN] = EVENT_SPAN,
 };
 
-/* Flows, tracks: 1 if it is an event, 0 if there was no room for it, or -errno. */
+/* Fills flows and tracks. 1: an event; 0: no room for it; or -errno. */
 static int fill_later(struct decoder *decoder, const struct decode_parts *parts,
                       struct event *event)
 {
@@ -334,7 +335,7 @@ static void set_depth(struct decode_thread *thread, struct event *event, uint32_
         thread->depth = depth;
 }
 
-/* Of a push, before it counts: see drain_short.c. */
+/* Sets the least duration of a push before it counts: see drain_short.c. */
 static inline void set_least(const struct decoder *decoder, const struct decode_thread *thread,
                              uint32_t name, struct event *event)
 {
@@ -345,7 +346,7 @@ static inline void set_least(const struct decoder *decoder, const struct decode_
         event->depth = thread->depth;
 }
 
-/* Fills an event of a known kind. 1, 0: there was no room for it, or -errno. */
+/* Fills an event of a known kind. 1; 0: no room for it; or -errno. */
 static int fill_event(struct decoder *decoder, struct decode_thread *thread,
                       const struct decode_parts *parts, struct event *event)
 {
@@ -397,7 +398,7 @@ void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count)
     }
 }
 
-/* What another thread is called. 0 or -errno. */
+/* Names another thread. 0 or -errno. */
 static int name_thread(struct decode_pass *pass, const struct decode_parts *parts)
 {
     struct decoder *decoder = pass->decoder;
@@ -415,7 +416,7 @@ static int name_thread(struct decode_pass *pass, const struct decode_parts *part
     return lives_name_thread(decoder->lives, &told);
 }
 
-/* An event, or something that belongs to one. 0 or -errno. */
+/* Adds an event, or a part of the last event. 0 or -errno. */
 static int add_record(struct decode_pass *pass, const struct decode_parts *parts)
 {
     struct event *event = &pass->decoded->events.items[pass->decoded->events.count];
@@ -427,7 +428,7 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
     if (got < 0)
         return got;
     pass->owner = OWNER_EVENT;
-    if (got == 0) { /* with all that belongs to it */
+    if (got == 0) { /* together with its parts */
         decode_lose(pass, LOSS_THREAD_LIMIT, 1);
         pass->owner = OWNER_UNKNOWN;
     } else if (parts->record.kind == ANNOT_REC_COUNTER_GROUP) {
@@ -440,15 +441,15 @@ static int add_record(struct decode_pass *pass, const struct decode_parts *parts
     return 0;
 }
 
-/* EVENT_CONTINUES, perhaps with other bits. */
+/* EVENT_CONTINUES, perhaps with other bits set. */
 static uint8_t continues(const struct annot_record *record)
 {
     _Static_assert(ANNOT_RECORD_CONTINUES >> 6 == EVENT_CONTINUES, "the bit moves");
     return record->level >> 6;
 }
 
-/* Pushes and pops without any parts are nearly all records: a run of them with names that are
- * known. Returns how many bytes they take. */
+/* Fast path: adds a run of pushes and pops without parts, whose names are known. Nearly all records
+ * are of this kind. Returns the bytes consumed. */
 static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32_t size)
 {
     struct decode_thread *thread = pass->thread;
@@ -484,8 +485,8 @@ static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32
     return used;
 }
 
-/* Whether the recording has it already: see struct decode_skip. A PAYLOAD goes with its owner, and
- * anchors are wanted by spans. */
+/* True if the recording has the record already: see struct decode_skip. A PAYLOAD is skipped with
+ * its owner; spans need anchors. */
 static bool decode_is_known(const struct decode_pass *pass, uint8_t kind)
 {
     const struct decode_skip *skip = &pass->decoder->skip;
@@ -511,8 +512,8 @@ static int decode_record(struct decode_pass *pass, const uint8_t *bytes, uint32_
         return 0;
     }
     if (event_kinds[record.kind] == 0 && !is_name && !is_payload && !is_anchor) {
-        pass->owner = OWNER_UNKNOWN; /* of a later minor version: what it means, and its flags,
-                                        are not known here */
+        pass->owner =
+            OWNER_UNKNOWN; /* from a later minor version: its meaning and flags are unknown here */
         return 0;
     }
     if (parts.record.flags != 0 && split(bytes, length, &parts) != 0)
@@ -574,7 +575,7 @@ int decode_block(struct decoder *decoder, struct decode_thread *thread,
 
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
-/* A key-value of the last event, still without a value. 1; 0: it has as many as it can; -errno. */
+/* Adds a key-value without a value to the last event. 1; 0: the event has the maximum; -errno. */
 static int add_arg(struct decode_pass *pass, uint32_t key, struct arg **ret_arg)
 {
     struct decoded *decoded = pass->decoded;
@@ -665,7 +666,7 @@ static int add_fields(struct decode_pass *pass, const struct schema *schema, con
     return error == 0 && schema->left_out > 0 ? add_left_out(pass, schema) : error;
 }
 
-/* A struct that is not what its schema says is shown as bytes. */
+/* Shows a struct that does not match its schema as bytes. */
 static int add_bytes(struct decode_pass *pass, uint32_t name, const struct decode_parts *parts)
 {
     static const char unnamed[] = "struct";
@@ -699,7 +700,7 @@ static int add_struct(struct decode_pass *pass, const struct decode_parts *parts
     return add_fields(pass, schema, (const uint8_t *)parts->text);
 }
 
-/* Adds what a PAYLOAD tells to its event. 0 or -errno. */
+/* Adds a PAYLOAD to its event. 0 or -errno. */
 static int decode_payload(struct decode_pass *pass, const struct decode_parts *parts)
 {
     if (pass->owner == OWNER_UNKNOWN)
@@ -723,8 +724,8 @@ static int decode_payload(struct decode_pass *pass, const struct decode_parts *p
 
 /* ---- Before the first block ------------------------------------------------------------------ */
 
-/* Events for the overwritten part of a thread's stream: how much is missing, and the ranges that
- * are still open. */
+/* Events for the overwritten part of a thread's stream: the amount that is missing, and the ranges
+ * that are still open. */
 
 static struct event gap_until(const struct decode_thread *thread, int64_t begin_ns, int64_t end_ns)
 {
@@ -745,7 +746,7 @@ static void tell_gap(struct decode_thread *thread, struct event gap, enum loss c
     *event = gap;
 }
 
-/* The innermost open ranges, begun when they really were. 0 or -ENOMEM. */
+/* Emits the push of one of the innermost open ranges, at its real begin. 0 or -ENOMEM. */
 static int tell_open(struct decoder *decoder, struct decode_thread *thread,
                      const struct annot_open *open, struct event *event)
 {
@@ -767,7 +768,7 @@ static uint64_t missing(uint64_t before, uint64_t known)
     return before > known && before - known <= LOSS_BELIEVABLE ? before - known : 0;
 }
 
-/* Before the open ranges: says that calls are missing, and how many more are open below them. */
+/* Emits a loss before the open ranges: calls are missing, and so many more are open below them. */
 static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
                          const struct annot_block *header, uint64_t *lost, struct event *event)
 {
@@ -786,7 +787,7 @@ static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
     return 1;
 }
 
-/* Behind them: the rest, until the block was claimed. */
+/* Emits the remaining losses after the open ranges, up to the block's claim. */
 static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
                         const struct annot_block *header, const uint64_t *lost,
                         struct event *events)
@@ -807,7 +808,7 @@ static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
     return count;
 }
 
-/* Events for what was overwritten before a block: at most DECODE_EVENTS_BEFORE. Their number or
+/* Emits events for overwritten data before a block: at most DECODE_EVENTS_BEFORE. Their number or
  * -ENOMEM. */
 static int decode_before(struct decoder *decoder, struct decode_thread *thread,
                          const struct annot_block *header, struct event *events)
@@ -821,7 +822,7 @@ static int decode_before(struct decoder *decoder, struct decode_thread *thread,
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         lost[cause] = missing(header->lost_before[cause], thread->lost[cause]);
     lost[LOSS_OVERWRITTEN] = missing(header->records_before, thread->wire_records);
-    /* The begins of those that are shown were overwritten, too, but here they are. */
+    /* The pushes of the ranges shown were overwritten too, but the header has them. */
     lost[LOSS_OVERWRITTEN] -= shown < lost[LOSS_OVERWRITTEN] ? shown : lost[LOSS_OVERWRITTEN];
     if (is_first || header->open_depth < thread->depth)
         thread->depth = header->open_depth - shown;

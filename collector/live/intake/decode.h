@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the bytes of a block, copied into private memory, to events of the model: its timestamps to
- * times, its structs to key-values, its records to events. */
+/* Decodes the bytes of a block, copied into private memory, into events of the model: timestamps
+ * into times, structs into key-values, records into events. */
 #ifndef ANNOT_INTAKE_DECODE_H
 #define ANNOT_INTAKE_DECODE_H
 
@@ -20,40 +20,40 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* From the bytes of a block, copied into private memory, to events of the model.
+/* Decodes the bytes of a block, copied into private memory, into events of the model.
  *
- * Bytes are foreign: every length is bounded, unknown kinds are skipped by their length, and what
- * cannot be believed ends the block with one EVENT_LOST of LOSS_CORRUPT. A key-value without an
- * event before it costs itself only. Times rise within a thread and never pass the present. */
+ * Bytes are foreign: every length is bounded, unknown kinds are skipped by their length, and an
+ * invalid record ends the block with one EVENT_LOST of LOSS_CORRUPT. A key-value without an event
+ * before it costs itself only. Times rise within a thread and never pass the present. */
 
-/* The shortest records fill a block; before them an edge and the losses, behind them one more, and
- * before all what is told of blocks that were overwritten. */
+/* A block full of the shortest records, with an edge and the losses before them, one more event
+ * after them, and first the events for overwritten blocks. */
 enum {
     DECODE_EVENTS_BEFORE = 1 + ANNOT_OPEN_DEPTH + LOSS_COUNT,
     DECODE_EVENTS_MAX =
         ANNOT_BLOCK_DATA_SIZE / ANNOT_GRANULE + 1 + LOSS_COUNT + 1 + DECODE_EVENTS_BEFORE,
-    DECODE_TRACKS_MAX = TRACE_LANES_MAX - (1 << 16), /* that one segment may add */
+    DECODE_TRACKS_MAX = TRACE_LANES_MAX - (1 << 16), /* per segment */
 };
 
 struct decoded {
     VEC(struct event) events;
-    VEC(struct arg) args; /* of all of them */
+    VEC(struct arg) args; /* of all events */
 };
 
-/* More losses than this were never counted one by one: the number is nonsense. */
+/* Loss counts above this are corrupt: no program counts so far one by one. */
 #define LOSS_BELIEVABLE (UINT64_C(1) << 48)
 
 /* ---- Queues: the subjects of SPANs, by their string ids, which are foreign ---- */
 
 enum {
-    QUEUES_MAX = 1 << 14, /* of one segment */
+    QUEUES_MAX = 1 << 14, /* per segment */
     CLOCKS_MAX = 64,
-    CLOCK_ANCHORS_MAX = 1 << 14, /* of one clock; then older ones go */
+    CLOCK_ANCHORS_MAX = 1 << 14, /* per clock; then the older half is dropped */
 };
 
 struct decode_queue {
     uint32_t id;   /* string */
-    uint32_t kind; /* enum lane_kind; 0: it makes no sense */
+    uint32_t kind; /* enum lane_kind; 0: invalid */
     uint64_t number;
     uint32_t lane; /* ordinal */
 };
@@ -76,62 +76,63 @@ struct decode_queues {
     VEC(struct decode_label) labels;
     VEC(struct arg) args; /* of the labels */
     struct map64 by_id, label_by_id;
-    uint32_t span_count; /* in the block at hand */
-    uint32_t walked;     /* of names.queues, whose names are known */
+    uint32_t span_count; /* in the current block */
+    uint32_t walked;     /* of names.queues, with known names */
     uint64_t mistimed, acausal;
 };
 
-/* Of a part of a block that a recovery reads again: what the recording has already. */
+/* For a part of a block that a recovery reads again: the kinds that the recording has already. */
 struct decode_skip {
     bool plain, spans;
 };
 
-/* What all threads of a segment share. */
+/* Shared by all threads of a segment. */
 struct decoder {
     struct names names;
     struct schemas schemas;
     struct decode_queues queues;
     struct decode_skip skip;
-    uint32_t process;              /* ordinal in the trace */
-    struct lives *lives;           /* of threads that others name; NULL: they are not */
-    uint32_t track_count;          /* added to the trace */
-    uint32_t note_count;           /* the same, as facts */
-    uint64_t misuse[MISUSE_COUNT]; /* found here, not told by the segment */
-    struct clock_map *clock;       /* outlives it */
-    bool recover;                  /* take clock anchors from block headers */
-    bool monotonic;                /* timestamps are nanoseconds already */
-    bool overwrites;               /* blocks may be gone, and those that are left tell how much */
-    uint64_t created_time;         /* of the segment */
-    int64_t now_ns;                /* no event is later */
+    uint32_t process;     /* ordinal in the trace */
+    struct lives *lives;  /* of threads that other threads name; NULL: such names are ignored */
+    uint32_t track_count; /* added to the trace */
+    uint32_t note_count;  /* facts added to the trace */
+    uint64_t
+        misuse[MISUSE_COUNT]; /* found by the decoder, in addition to the segment's own counts */
+    struct clock_map *clock;  /* outlives it */
+    bool recover;             /* take clock anchors from block headers */
+    bool monotonic;           /* timestamps are already in nanoseconds */
+    bool overwrites;          /* blocks may be overwritten; the remaining ones count the loss */
+    uint64_t created_time;    /* of the segment */
+    int64_t now_ns;           /* upper bound of event times */
 };
 
-/* What is carried from block to block of a thread. */
+/* Decoder state of a thread, kept between blocks. */
 struct decode_thread {
     uint32_t ordinal; /* in the trace */
     uint32_t depth;   /* open pushed ranges */
     bool started;     /* a block was seen; generation is known */
     uint64_t generation;
-    uint64_t headers; /* the headers of blocks with a lower sequence are decoded */
+    uint64_t headers; /* headers of blocks with a lower sequence are decoded */
     int64_t first_ns, last_ns;
     uint64_t record_count;
-    uint64_t wire_records;     /* of blocks that overwrite: as libannot counts them */
-    uint64_t lost[LOSS_COUNT]; /* told by EVENT_LOST so far */
+    uint64_t wire_records;     /* of blocks that overwrite: in libannot's count */
+    uint64_t lost[LOSS_COUNT]; /* reported as EVENT_LOST so far */
 };
 
 void decode_queues_free(struct decode_queues *queues);
 
-/* Queues that have had spans get names that they were given since. 0, -ENOMEM, -EFAULT. */
+/* Renames queues that have spans and got a name since. 0, -ENOMEM, -EFAULT. */
 int decode_queue_names(struct decoder *decoder);
 
-/* In `decoded.events` an EVENT_PUSH or EVENT_TRACK_BEGIN of a call that must last for some time to
- * be wanted has that time as its end_ns; a push has as its depth how many ranges are open around
- * it. An EVENT_SPAN has in place of a colour 1 + the serial of the thread that caused it, or 0. */
+/* In `decoded.events`, an EVENT_PUSH or EVENT_TRACK_BEGIN of a call with a least duration has that
+ * duration as its end_ns; a push has the number of open ranges around it as its depth. An
+ * EVENT_SPAN has 1 + the serial of the thread that caused it, or 0, in place of a colour. */
 
-/* A timestamp of the segment as nanoseconds, at most the present. */
+/* Converts a timestamp of the segment to nanoseconds, at most the present. */
 int64_t decode_time(struct decoder *decoder, uint64_t time);
 
-/* Decodes the records of `part` and, the first time, what the block's header tells, into `decoded`,
- * which it empties before. 0, -ENOMEM, -EFAULT. */
+/* Decodes the records of `part` and, the first time, the block's header into `decoded`, which is
+ * emptied first. 0, -ENOMEM, -EFAULT. */
 int decode_block(struct decoder *decoder, struct decode_thread *thread,
                  const struct segment_block_copy *block, const struct batch_source *part,
                  struct decoded *decoded);
@@ -142,7 +143,7 @@ struct event decode_lost(struct decoder *decoder, struct decode_thread *thread, 
 
 /* ---- One pass over a block's records: decode.c and decode_spans.c ---- */
 
-/* The parts of one record, all inside its length. */
+/* The parts of one record, all within its length. */
 struct decode_parts {
     struct annot_record record;
     struct annot_attr attr;
@@ -150,9 +151,9 @@ struct decode_parts {
     const char *name, *text;
 };
 
-/* What a key-value belongs to. */
+/* The owner of a key-value. */
 enum decode_owner {
-    OWNER_NONE,    /* there was no record before it       */
+    OWNER_NONE,    /* no record came before */
     OWNER_EVENT,   /* the last event                      */
     OWNER_GROUP,   /* a group of counters                 */
     OWNER_UNKNOWN, /* a record of a later minor version   */
@@ -164,17 +165,18 @@ struct decode_pass {
     struct decode_thread *thread;
     struct decoded *decoded;
     enum decode_owner owner;
-    bool lost;          /* some record could not be told: decode_lose */
-    struct event group; /* OWNER_GROUP: what its series have in common */
+    bool lost;          /* some record was lost: decode_lose */
+    struct event group; /* OWNER_GROUP: the common part of its series */
 };
 
-/* The ordinal of a look-up, unless an earlier one failed; the first failure stays in *error. */
+/* The ordinal of a look-up, or 0 after a failure; *error keeps the first failure. */
 uint32_t decode_keep(int64_t ordinal, int *error);
 
-/* Records of the pass that cannot be told. Room for one event must be there. */
+/* Counts records of the pass as lost. Needs room for one event. */
 void decode_lose(struct decode_pass *pass, enum loss cause, uint64_t count);
 
-/* Adds a SPAN to the events, or counts why not; takes an anchor of a clock. 0 or -errno. */
+/* Adds a SPAN to the events, or counts the reason it is dropped; decode_anchor takes an anchor of a
+ * clock. 0 or -errno. */
 int decode_span(struct decode_pass *pass, const struct decode_parts *parts);
 int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts);
 

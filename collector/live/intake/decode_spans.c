@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What queues did: SPANs, the queues and labels that they name, and the clocks that they were
- * measured by.
+/* SPANs of queues, the queues and labels that they name, and the clocks that they were measured by.
  *
- * All of it is foreign. Nothing is bent: a span that cannot be where it says it was is counted and
- * left out, one that contradicts its cause stays and is counted. */
+ * All of it is foreign, and times are never adjusted: a span with an impossible time is counted and
+ * dropped; one that contradicts its cause is counted and kept. */
 
 #include "clock_map.h"
 #include "decode.h"
@@ -18,7 +17,7 @@ enum { QUEUE_LEVELS_MAX = 8, LABEL_NUMBER_MAX = 24 };
 
 #define BEFORE_SEGMENT_NS INT64_C(3600000000000)
 #define AFTER_NOW_NS      INT64_C(1000000000)
-#define PACE_NS           INT64_C(100000000) /* anchors so far apart tell how fast a clock goes */
+#define PACE_NS           INT64_C(100000000) /* anchors this far apart give a clock's rate */
 
 void decode_queues_free(struct decode_queues *queues)
 {
@@ -32,8 +31,7 @@ void decode_queues_free(struct decode_queues *queues)
     map64_free(&queues->label_by_id);
 }
 
-/* The part of a text before a separator, ended by NUL; moves to what follows. NULL: there is none.
- */
+/* The part of a text before a separator, ended by NUL; *text moves past it. NULL: no separator. */
 static char *take_part(char **text, char separator)
 {
     char *part = *text, *end = part ? strchr(part, separator) : NULL;
@@ -54,7 +52,7 @@ static bool take_number(const char *text, uint64_t *ret_number)
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
-/* Of several names of one lane, that with the larger id is the last one. */
+/* True if no other name of the lane has a larger id: the largest id is the newest name. */
 static bool is_newest(const struct decode_queues *queues, const struct decode_queue *queue)
 {
     for (size_t i = 0; i < queues->items.count; i++) {
@@ -65,7 +63,7 @@ static bool is_newest(const struct decode_queues *queues, const struct decode_qu
     return true;
 }
 
-/* The lane of a queue, whose entry gets it; new ones are bounded. 0 or -errno. */
+/* Gives a queue's entry its lane; the number of new lanes is bounded. 0 or -errno. */
 static int enter_lane(struct decoder *decoder, struct decode_queue *queue, const char *name)
 {
     struct trace *trace = decoder->names.trace;
@@ -88,7 +86,8 @@ static int enter_lane(struct decoder *decoder, struct decode_queue *queue, const
     return text < 0 ? (int)text : 0;
 }
 
-/* What a string says of a queue: kind 0, if it makes no sense. Its name, in `bytes`. */
+/* Parses the string of a queue; kind stays 0 if it is invalid. Returns its name, a part of `bytes`.
+ */
 static const char *parse_queue(char *bytes, struct decode_queue *queue, uint32_t *ret_parent)
 {
     uint64_t kind, parent;
@@ -131,7 +130,7 @@ static int read_queue(struct decoder *decoder, struct decode_queue *queue, int l
     return error < 0 ? error : 0;
 }
 
-/* The lane of a QUEUE, or -1: it is none. 0 or -errno. */
+/* Finds the lane of a QUEUE; -1: not a queue. 0 or -errno. */
 static int find_queue(struct decoder *decoder, uint32_t id, int level, int64_t *ret_lane)
 {
     struct decode_queues *queues = &decoder->queues;
@@ -151,7 +150,7 @@ static int find_queue(struct decoder *decoder, uint32_t id, int level, int64_t *
     return error;
 }
 
-/* Whether a queue of this kind and number has a lane already. */
+/* True if a queue of this kind and number has a lane already. */
 static bool has_lane(const struct decode_queues *queues, const struct decode_queue *queue)
 {
     for (size_t i = 0; i < queues->items.count; i++)
@@ -204,7 +203,7 @@ static int set_label_value(struct names *names, const char *text, struct arg *ar
     return 0;
 }
 
-/* "KEY", "KIND", "VALUE". 0 or -ENOMEM. */
+/* Parses "KEY", "KIND", "VALUE". 0 or -ENOMEM. */
 static int add_label_arg(struct decoder *decoder, char *field)
 {
     uint64_t kind;
@@ -224,7 +223,7 @@ static bool is_of_cpp(const char *text)
     return text[0] == '_' && text[1] == 'Z';
 }
 
-/* Kernels of GPUs are functions of C++. */
+/* Demangles names: GPU kernels are C++ functions. */
 static uint32_t keep_label(struct decoder *decoder, const char *text, int *error)
 {
     char shown[SYMBOL_NAME_SIZE];
@@ -236,7 +235,7 @@ static uint32_t keep_label(struct decoder *decoder, const char *text, int *error
     return decode_keep(names_inline(&decoder->names, text, length), error);
 }
 
-/* From a text with separators; it is changed. 0 or -ENOMEM. */
+/* Parses a text with separators, in place. 0 or -ENOMEM. */
 static int parse_label(struct decoder *decoder, char *text, struct decode_label *label)
 {
     int error = 0;
@@ -250,7 +249,7 @@ static int parse_label(struct decoder *decoder, char *text, struct decode_label 
     return error;
 }
 
-/* Of a string that is read again: its bytes count once. */
+/* Subtracts a string that will be read again, so that its bytes count once. */
 static void forget_size(struct decoder *decoder, const struct annot_string *string)
 {
     decoder->names.table_bytes -= sizeof(*string) + (string->length + (size_t)15) / 16 * 16;
@@ -275,7 +274,7 @@ static int read_label(struct decoder *decoder, uint32_t id, struct decode_label 
     return error;
 }
 
-/* The value of a key as a string; 0: the label has none. */
+/* The value of a key as a string; 0: the label does not have the key. */
 static uint32_t label_text(const struct decoder *decoder, const struct decode_label *label,
                            const char *key)
 {
@@ -302,8 +301,8 @@ static int add_device(struct decoder *decoder, uint32_t lane, const struct decod
     return 0;
 }
 
-/* Which one of the machine it is, where the device's parent is a label: 1; 0: it is none; -errno.
- */
+/* Identifies the physical device, if the parent of the device's queue is a label. 1; 0: it is not;
+ * -errno. */
 static int identify_device(struct decoder *decoder, uint32_t lane, uint32_t parent)
 {
     struct annot_string string;
@@ -312,7 +311,7 @@ static int identify_device(struct decoder *decoder, uint32_t lane, uint32_t pare
     int found = names_read(&decoder->names, parent, &string, bytes);
     if (found <= 0)
         return found;
-    forget_size(decoder, &string); /* who names it next reads it once more */
+    forget_size(decoder, &string); /* the next look-up reads it again */
     if (string.kind != ANNOT_STRING_LABEL)
         return 0;
     bytes[string.length] = 0;
@@ -333,7 +332,7 @@ static int find_label(struct decoder *decoder, uint32_t id, struct decode_label 
         return 0;
     }
     if (id >= decoder->names.segment->info.strings_size / ANNOT_STRING_UNIT)
-        return 0; /* no name: not to be remembered */
+        return 0; /* not a name: do not cache it */
     int error = read_label(decoder, id, ret_label);
     if (error == 0)
         error = vec_push(&queues->labels, *ret_label);
@@ -341,7 +340,7 @@ static int find_label(struct decoder *decoder, uint32_t id, struct decode_label 
                       : map64_put(&queues->label_by_id, id + UINT64_C(1), queues->labels.count - 1);
 }
 
-/* What a span is called, with the key-values that it has by that. 0 or -errno. */
+/* Sets a span's name and the key-values of its label. 0 or -errno. */
 static int name_span(struct decode_pass *pass, const struct decode_parts *parts,
                      struct event *event)
 {
@@ -377,7 +376,7 @@ static struct decode_clock *find_clock(struct decode_queues *queues, uint32_t id
     return NULL;
 }
 
-/* NULL: there are too many, or no memory. */
+/* NULL: too many clocks, or out of memory. */
 static struct decode_clock *need_clock(struct decoder *decoder, uint32_t id)
 {
     struct decode_queues *queues = &decoder->queues;
@@ -391,7 +390,7 @@ static struct decode_clock *need_clock(struct decoder *decoder, uint32_t id)
     return &queues->clocks.items[queues->clocks.count - 1];
 }
 
-/* Between which two it belongs: the first one behind it. */
+/* The index of the first anchor after `raw`. */
 static size_t place_of(const struct decode_clock *clock, uint64_t raw)
 {
     size_t begin = 0, end = clock->anchors.count;
@@ -405,7 +404,7 @@ static size_t place_of(const struct decode_clock *clock, uint64_t raw)
     return begin;
 }
 
-/* 0 or -ENOMEM; one that does not rise with its neighbours is left out. */
+/* Inserts an anchor; drops it if it does not rise with its neighbours. 0 or -ENOMEM. */
 static int add_anchor(struct decode_clock *clock, struct clock_anchor anchor)
 {
     size_t at = place_of(clock, anchor.raw), count = clock->anchors.count;
@@ -445,14 +444,15 @@ int decode_anchor(struct decode_pass *pass, const struct decode_parts *parts)
     return added == -ENOMEM ? -ENOMEM : add_anchor(clock, anchor);
 }
 
-/* On the line through two anchors; wide, as both are foreign. */
+/* Interpolates between two anchors in 128 bits, as both are foreign. */
 static __int128 on_line(const struct clock_anchor *a, const struct clock_anchor *b, uint64_t raw)
 {
     __int128 since = (__int128)raw - a->raw;
     return a->ns + since * (b->ns - a->ns) / (__int128)(b->raw - a->raw);
 }
 
-/* Whether there is an anchor, and a time by it. */
+/* Converts with the nearest anchors. False: the clock has no anchor, or the time is out of range.
+ */
 static bool convert(const struct decode_clock *clock, uint64_t raw, int64_t *ret_ns)
 {
     size_t count = clock ? clock->anchors.count : 0, at = clock ? place_of(clock, raw) : 0;
@@ -479,7 +479,7 @@ static bool span_time(struct decoder *decoder, uint32_t clock, uint64_t time, in
     return time <= INT64_MAX;
 }
 
-/* Whether it can have been there. */
+/* Sets begin and end. False: the times are impossible. */
 static bool set_times(struct decoder *decoder, const struct decode_parts *parts,
                       struct event *event)
 {
@@ -492,7 +492,7 @@ static bool set_times(struct decoder *decoder, const struct decode_parts *parts,
            event->end_ns <= decoder->now_ns + AFTER_NOW_NS;
 }
 
-/* What was launched before the segment was made was launched by a thread that it does not know. */
+/* Sets the cause. A launch from before the segment was created has no known thread. */
 static void set_origin(struct decoder *decoder, const struct decode_parts *parts,
                        struct event *event)
 {
@@ -506,7 +506,7 @@ static void set_origin(struct decoder *decoder, const struct decode_parts *parts
     decoder->queues.acausal += event->time_ns < origin_ns && !event_is_own_span(event);
 }
 
-/* Of a queue, or the thread's own; -1: it is not known. 0 or -errno. */
+/* The lane of a queue, or the thread's own; -1: unknown. 0 or -errno. */
 static int find_lane(struct decoder *decoder, uint32_t queue, int64_t *ret_lane)
 {
     if (queue != ANNOT_SPAN_OWN_LANE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of blocks within a thread, and the bookkeeping of what was read. */
+/* Orders the blocks of each thread, and tracks the bytes that were read. */
 #include "drain.h"
 
 #include "annot_barrier.h"
@@ -106,7 +106,7 @@ int drain_resume_thread(struct drain *drain, uint32_t serial, const struct drain
     return 0;
 }
 
-/* Up to where a block's events of a kind are in the recording that is continued. */
+/* The offset up to which a continued recording has the block's events of a kind. */
 static uint32_t known_until(const struct drain_thread *thread, int kind, uint32_t sequence)
 {
     const struct batch_source *known = &thread->known[kind];
@@ -156,7 +156,7 @@ static int by_thread_and_sequence(const void *a, const void *b)
     return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
 }
 
-/* The progress of a block; a block that was given to somebody else begins anew. */
+/* The progress of a block, reset if the block has another owner now. */
 static struct drain_progress *progress_of(struct drain *drain, const struct segment_block *block)
 {
     while (drain->progress.count <= block->index)
@@ -174,7 +174,7 @@ static struct drain_progress *progress_of(struct drain *drain, const struct segm
 static int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                          const struct batch_source *source, size_t count)
 {
-    thread->last = *source; /* also of what was left out */
+    thread->last = *source; /* also of dropped events */
     if (count == 0)
         return 0;
     struct event_batch batch = {.thread = thread->decode.ordinal,
@@ -185,7 +185,7 @@ static int drain_hand_on(struct drain *drain, struct drain_thread *thread,
     return drain->sink(drain->sink_context, &batch);
 }
 
-/* One EVENT_LOST for a block that is missing or cannot be believed. */
+/* Emits one EVENT_LOST for a block that is missing or invalid. */
 static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t sequence)
 {
     if (!thread->entered) {
@@ -200,7 +200,8 @@ static int lose_block(struct drain *drain, struct drain_thread *thread, uint32_t
     return drain_hand_on(drain, thread, &source, 1);
 }
 
-/* Decodes a part of the block at hand, up to where what the recording has of it changes. */
+/* Decodes a part of the current block, up to the next offset at which the set of kinds already
+ * recorded changes. */
 static int read_part(struct drain *drain, struct drain_thread *thread, struct batch_source *part)
 {
     bool skip[DRAIN_KINDS];
@@ -247,7 +248,7 @@ static int read_block(struct drain *drain, const struct segment_block *block,
     return bytes;
 }
 
-/* After a recovery: where the thread's stream goes on. */
+/* Finds where the thread's stream continues after a recovery. */
 static void resume_stream(struct drain_thread *thread, uint32_t sequence,
                           struct drain_progress *progress)
 {
@@ -285,7 +286,7 @@ static int visit_next(struct drain *drain, const struct segment_block *block,
     if (error != 0)
         return error;
     if (bytes == -EBADMSG && !whole)
-        return 0; /* told when it is released */
+        return 0; /* reported when it is released */
     if (bytes == -EBADMSG)
         bytes = lose_block(drain, thread, block->sequence);
     if (bytes < 0 || !whole)
@@ -310,7 +311,7 @@ static int visit_block(struct drain *drain, const struct segment_block *block, b
         return 0;
     if (thread->next_unknown)
         resume_stream(thread, block->sequence, progress);
-    if (block->sequence < thread->next) /* in the recording since before a recovery */
+    if (block->sequence < thread->next) /* recorded before a recovery */
         return block->state == ANNOT_BLOCK_RELEASED ? mark_done(drain, block->index, progress) : 0;
     if (block->sequence > thread->next && !accept_gap) {
         thread->stream = STREAM_MISSING;
@@ -327,7 +328,7 @@ static int visit_block(struct drain *drain, const struct segment_block *block, b
     return visit_next(drain, block, thread, progress);
 }
 
-/* One scan and all blocks in it. */
+/* Scans once and reads all blocks found. */
 static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap)
 {
     drain->blocks.count = 0;
@@ -355,7 +356,7 @@ static int64_t pass(struct drain *drain, enum drain_depth depth, bool accept_gap
     return total;
 }
 
-/* Only once nothing more will be written. */
+/* Reads a flight recorder, only once its program writes no more. */
 static int64_t visit_recorder(struct drain *drain, enum drain_depth depth)
 {
     if (depth != DRAIN_DEAD && depth != DRAIN_CLAIMED)
@@ -369,7 +370,7 @@ static int64_t visit_all(struct drain *drain, enum drain_depth depth)
 {
     int64_t total = 0, bytes = pass(drain, depth, false);
     /* A later block was seen before an earlier one, which was released before the later one was
-     * claimed: a second scan finds it, unless it does not exist; the third goes on without. */
+     * claimed: a second scan finds it if it exists; the third continues without it. */
     for (int again = 0; again < 2 && bytes >= 0 && drain->missing; again++) {
         total += bytes;
         bytes = pass(drain, depth, again == 1);
@@ -377,7 +378,7 @@ static int64_t visit_all(struct drain *drain, enum drain_depth depth)
     return bytes < 0 ? bytes : total + bytes;
 }
 
-/* All is read that threads had told by then. */
+/* Releases held-back calls: everything that threads wrote before begin_ns is read. */
 static int hand_on_waiting(struct drain *drain, int64_t begin_ns)
 {
     int error = 0;
@@ -415,7 +416,7 @@ int drain_seal(struct drain *drain, uint64_t ticket)
     return vec_push(&drain->sealed, ((struct drain_sealed){ticket, count}));
 }
 
-/* How many of `done` are in the file; their tickets go. */
+/* Returns how many blocks of `done` are in the file, and removes their tickets. */
 static size_t take_written(struct drain *drain, uint64_t written)
 {
     size_t count = 0, tickets = 0;
@@ -436,7 +437,7 @@ void drain_free(struct drain *drain, uint64_t written)
         return;
     if (!drain->broken && segment_free_blocks(drain->segment, drain->done.items, count) != 0)
         drain->broken = true;
-    for (size_t i = 0; i < count; i++) /* blocks of sums have none */
+    for (size_t i = 0; i < count; i++) /* blocks of sums have no progress */
         if (drain->done.items[i] < drain->progress.count)
             drain->progress.items[drain->done.items[i]] = (struct drain_progress){0};
     drain->done.count -= count;
@@ -446,7 +447,7 @@ void drain_free(struct drain *drain, uint64_t written)
 
 /* ---- Threads in the trace -------------------------------------------------------------------- */
 
-/* Names, times, counts and losses of a segment's threads, copied to the trace. */
+/* Copies names, times, counts and losses of a segment's threads to the trace. */
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -459,8 +460,8 @@ uint64_t drain_thread_lost(const struct drain_thread *thread, enum loss cause)
     return thread->left ? told - thread->trailing[cause] : larger(thread->lost[cause], told);
 }
 
-/* The name that an entered thread gave itself; 0 or the one it has are ignored. Told by its record
- * and by each of its blocks, because the next thread takes over the record. 0 or -ENOMEM. */
+/* Sets the name that an entered thread gave itself; ignores 0 and the current name. Both its record
+ * and each of its blocks carry it, because the next thread takes over the record. 0 or -ENOMEM. */
 static int drain_name_thread(struct drain *drain, struct drain_thread *thread, uint32_t name_id)
 {
     if (name_id == 0 || name_id == thread->name_id)
@@ -475,7 +476,7 @@ static int drain_name_thread(struct drain *drain, struct drain_thread *thread, u
     return 0;
 }
 
-/* Losses of a thread that never got a block give it an entry all the same. */
+/* Enters a thread without blocks too if it has losses. */
 static int read_record(struct drain *drain, uint32_t index)
 {
     struct annot_thread record;
@@ -507,7 +508,7 @@ static int read_record(struct drain *drain, uint32_t index)
         if (record.lost[cause] <= LOSS_BELIEVABLE)
             thread->lost[cause] = larger(thread->lost[cause], record.lost[cause]);
     if (drain->complete && thread->decode.headers == 0 && record.records <= LOSS_BELIEVABLE)
-        thread->lost[LOSS_OVERWRITTEN] = record.records; /* none of its blocks is left */
+        thread->lost[LOSS_OVERWRITTEN] = record.records; /* all of its blocks are overwritten */
     return drain_name_thread(drain, thread, record.name);
 }
 
@@ -522,16 +523,16 @@ static void publish_thread(struct drain *drain, struct drain_thread *thread)
     struct trace_thread *entry = trace_thread(drain->trace, thread->decode.ordinal);
     entry->event_count = thread->decode.record_count;
     entry->first_ns = thread->decode.first_ns;
-    if (entry->last_ns < thread->decode.last_ns) /* it may have sums of later */
+    if (entry->last_ns < thread->decode.last_ns) /* its sums may be later */
         entry->last_ns = thread->decode.last_ns;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         entry->lost[cause] = larger(thread->lost[cause], thread->decode.lost[cause]);
     entry->revision++;
 }
 
-/* Its record is given back and, later, none of its blocks was there: nothing can come any more.
- * What only drain_finish tells keeps it; so do losses that its free record still shows, which would
- * be told again. */
+/* True once the thread record was freed and one full visit found none of its blocks. Keeps a thread
+ * with losses that only drain_finish publishes, or that its free record still shows, which would be
+ * counted twice. */
 static bool is_over(const struct drain *drain, struct drain_thread *thread)
 {
     if (!thread->left)
@@ -546,7 +547,7 @@ static bool is_over(const struct drain *drain, struct drain_thread *thread)
            thread->visit < drain->whole_visit;
 }
 
-/* Its place goes to the last one. */
+/* Adds a thread to the totals of `past` and removes it; the last thread moves to its place. */
 static int forget_thread(struct drain *drain, size_t place)
 {
     struct drain_thread *thread = &drain->threads.items[place];
@@ -582,7 +583,7 @@ int drain_publish(struct drain *drain)
     uint32_t high = error == 0 ? shared.thread_high : 0;
     if (high > drain->segment->info.thread_count)
         high = drain->segment->info.thread_count;
-    /* A record that is not found any more was taken by another thread: its owner left. */
+    /* A thread whose record is not found has left: another thread took the record. */
     for (size_t i = 0; i < drain->threads.count; i++)
         drain->threads.items[i].left = true, drain->threads.items[i].in_record = false;
     for (uint32_t i = 0; i < high && error == 0; i++)
@@ -624,13 +625,13 @@ int drain_finish(struct drain *drain)
 
 /* ---- Spans of queues ------------------------------------------------------------------------- */
 
-/* Spans leave the other events of their block: they go to a stream of their own, with the threads
+/* Moves spans out of the other events of their block: they form a separate stream, with the threads
  * that caused them. */
 
 enum { ORIGINS_MAX = 1 << 16 };
 
-/* A thread that has told nothing yet, by its record; it lived at that time, perhaps not any more.
- * 1, 0, -errno. */
+/* Finds a thread without events by its record; it lived at that time, perhaps not now. 1, 0,
+ * -errno. */
 static int find_record(struct drain *drain, uint32_t serial, int64_t time_ns, uint32_t *ret_ordinal)
 {
     struct annot_shared shared;
@@ -654,7 +655,7 @@ static int find_record(struct drain *drain, uint32_t serial, int64_t time_ns, ui
     return error;
 }
 
-/* One that has left, by what the trace knows. */
+/* Finds a thread that has left, in the trace. */
 static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
 {
     uint32_t told = drain->serial_base + serial + 1;
@@ -668,7 +669,7 @@ static bool find_past(const struct drain *drain, uint32_t serial, uint32_t *ret_
     return false;
 }
 
-/* One of which nothing was read yet, by a block of its own. 1, 0, -errno. */
+/* Finds a thread with no block read yet, by one of its blocks. 1, 0, -errno. */
 static int find_block(struct drain *drain, const segment_blocks *blocks, uint32_t serial,
                       uint32_t *ret_ordinal)
 {
@@ -688,7 +689,7 @@ static int find_block(struct drain *drain, const segment_blocks *blocks, uint32_
     return 0;
 }
 
-/* It gave its record back, perhaps since the visit looked for blocks. */
+/* Finds a thread that freed its record, perhaps since the visit scanned for blocks. */
 static int find_left(struct drain *drain, uint32_t serial, uint32_t *ret_ordinal)
 {
     if (find_past(drain, serial, ret_ordinal))
@@ -715,7 +716,7 @@ int drain_find_thread(struct drain *drain, uint32_t serial, int64_t time_ns, uin
     }
     if (known && *known == drain->visit << 32)
         return 0;
-    if (!known && drain->origins.count >= ORIGINS_MAX) /* more threads than there can be */
+    if (!known && drain->origins.count >= ORIGINS_MAX) /* more threads than can exist */
         return 0;
     int found = find_record(drain, serial, time_ns, ret_ordinal);
     if (found == 0)
@@ -740,7 +741,8 @@ static int set_cause(struct drain *drain, struct event *span)
     return 0;
 }
 
-/* Spans to drain->spans; the others move up, or go where the recording has them already. */
+/* Moves spans to drain->spans; the other events move up, or are dropped if the recording has them.
+ */
 static int split(struct drain *drain)
 {
     size_t kept = 0;
@@ -758,7 +760,7 @@ static int split(struct drain *drain)
     return 0;
 }
 
-/* The thread itself did it: readers are told that it has such spans. */
+/* A span caused by its own thread; marks the thread for readers as having such spans. */
 static void set_own(struct drain *drain, struct event *span)
 {
     struct trace_thread *thread = trace_thread(drain->trace, span->thread);
@@ -767,7 +769,7 @@ static void set_own(struct drain *drain, struct event *span)
     thread->probed = true;
 }
 
-/* All have their threads; of what no known thread did, nobody can tell where it lies. */
+/* Resolves the thread of each span; drops own-lane spans of unknown threads, which have no lane. */
 static int set_causes(struct drain *drain)
 {
     size_t kept = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a flight recorder, whose program may overwrite its blocks at any time: all of them at
- * once, at the end or for a snapshot. They are copied as fast as can be before any is looked at.
+/* Reads a flight recorder whose program may overwrite blocks at any time: copies all blocks as fast
+ * as possible, at the end or for a snapshot, and decodes them afterwards.
  *
- * The newest are copied first, for the oldest are overwritten next: whoever writes faster than this
- * copies takes from the far end only. Blocks that were claimed after the instant for which the
- * capture stands are left out, so of no thread a block is missing in the middle. A copy is believed
- * only if the block was the same before and after. Work functions run under the guard: see guard.h.
- * Thread-safety: one thread per object. */
+ * The newest are copied first, because the oldest are overwritten next: a program that writes
+ * faster than this copies costs only the oldest blocks. Blocks claimed after the instant of the
+ * capture are skipped, so no thread misses a block in the middle. A copy is valid only if the block
+ * was the same before and after. Work functions run under the guard: see guard.h. Thread-safety:
+ * one thread per object. */
 #include "drain_recorder.h"
 
 #include "annot_barrier.h"
@@ -41,7 +41,7 @@ static bool is_readable(uint32_t state)
     return is == ANNOT_BLOCK_CLAIMED || is == ANNOT_BLOCK_RELEASED || is == ANNOT_BLOCK_TAKEN;
 }
 
-/* Whether what was read since the state was loaded is of one claim. */
+/* True if all reads since the state was loaded belong to one claim. */
 static bool is_unchanged(const struct segment *segment, const struct capture_place *place)
 {
     annot_fence_acquire(); /* partner: the fence in overwrite_claim, before the block is filled */
@@ -50,8 +50,8 @@ static bool is_unchanged(const struct segment *segment, const struct capture_pla
            (now & ANNOT_BLOCK_TAG_MASK) == (place->state & ANNOT_BLOCK_TAG_MASK);
 }
 
-/* The program may write at the same time; then the copy is thrown away. So ThreadSanitizer is not
- * asked, and the loads are of whole words. */
+/* The program may write concurrently; then the copy is discarded. Hence ThreadSanitizer is off, and
+ * loads are of whole words. */
 __attribute__((no_sanitize("thread"))) static void copy_words(void *to, const void *from,
                                                               size_t size)
 {
@@ -70,7 +70,7 @@ struct work {
     const struct segment *segment;
     struct capture *capture;
     uint64_t until;
-    uint32_t high; /* blocks from here on had never been claimed */
+    uint32_t high; /* blocks from here on were never claimed */
 };
 
 static int list_work(void *context)
@@ -107,7 +107,7 @@ static bool copy_block(const struct segment *segment, struct capture_place *plac
     /* Partner: the thread's release store of committed, after the record. */
     uint32_t end = annot_load_acquire(&block->committed);
     if (end > ANNOT_BLOCK_DATA_SIZE)
-        end = ANNOT_BLOCK_DATA_SIZE; /* nonsense, or of the next claim */
+        end = ANNOT_BLOCK_DATA_SIZE; /* garbage, or from the next claim */
     end -= end % ANNOT_GRANULE;
     copy_words(&copy->header, block, sizeof(*block));
     copy_words(copy->records, (const uint8_t *)block + ANNOT_BLOCK_HEADER_SIZE, end);
@@ -115,7 +115,7 @@ static bool copy_block(const struct segment *segment, struct capture_place *plac
     return is_unchanged(segment, place);
 }
 
-/* The newest first; what was overwritten meanwhile is left out. */
+/* Copies the newest first; skips blocks overwritten meanwhile. */
 static int copy_work(void *context)
 {
     const struct work *work = context;
@@ -134,7 +134,7 @@ void capture_free(struct capture *capture)
     *capture = (struct capture){0};
 }
 
-/* Memory that is there already: page faults would cost the oldest blocks. */
+/* Allocates populated memory: page faults while copying would cost the oldest blocks. */
 static int reserve(struct capture *capture, uint32_t *count, uint32_t count_max)
 {
     capture_free(capture);
@@ -158,7 +158,7 @@ static uint64_t now_of(const struct segment *segment)
                                                         : clock_now_raw();
 }
 
-/* Whether more than half of the blocks were overwritten before they were copied: this process did
+/* True if more than half of the blocks were overwritten before they were copied: this process did
  * not run in between. */
 static bool is_poor(const struct capture *capture)
 {
@@ -174,7 +174,7 @@ static int take_once(const struct segment *segment, bool everything, struct capt
     struct annot_shared shared;
     int error = segment_read_shared(segment, &shared);
     while (error == 0 && work.high < shared.high_water && work.high < segment->info.block_count) {
-        /* The second time, all: others were claimed for the first time meanwhile. */
+        /* The second try takes all blocks: more were claimed for the first time meanwhile. */
         work.high = work.high == 0 ? shared.high_water : segment->info.block_count;
         error = reserve(capture, &work.high, segment->info.block_count);
         work.until = everything ? UINT64_MAX : now_of(segment);
@@ -201,7 +201,7 @@ int capture_take(const struct segment *segment, bool everything, struct capture 
 
 /* ---- Their records --------------------------------------------------------------------------- */
 
-/* Where the block is read from: 0, behind what an earlier look has handed on, or at its end. */
+/* The offset to read a block from: 0, the end of the part passed on earlier, or the block's end. */
 static uint32_t begin_of(const struct drain_thread *thread, uint32_t sequence, uint32_t end)
 {
     if (sequence >= thread->decode.headers)
@@ -237,7 +237,7 @@ static int read_copy(struct drain *drain, const struct capture_place *place,
     return error != 0 ? error : (int)(place->end - begin);
 }
 
-/* Before any of them is read: they are the origins of spans in earlier ones. */
+/* Enters all threads before any block is read: they are the origins of spans in earlier blocks. */
 static int enter_threads(struct drain *drain, const struct capture *capture)
 {
     struct drain_thread *thread;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that nobody wants unless they last (the LEAST of a CODE) leave the events of their thread
- * when their end shows that they did not.
+/* Drops calls that are only wanted above a duration (the LEAST of a CODE) when their end shows that
+ * they were shorter.
  *
- * A call is left out if nothing of its thread lies between its begin and its end but calls that
- * are left out, and begins and ends on tracks, which are elsewhere. So what is left nests as
- * before, each end still says how many ranges are open after it, and whatever happened in a call
- * has that call around it. Calls on tracks (coroutines of tasks) are left out if they begin and end
- * in one thread meanwhile, with nothing on the track between.
+ * A call is dropped if nothing of its thread lies between its begin and its end but dropped calls,
+ * and begins and ends on tracks, which are elsewhere. So the remaining events nest as before, each
+ * end still has the number of ranges open after it, and every event inside a call keeps that call
+ * around it. Calls on tracks (coroutines of tasks) are dropped if they begin and end in one thread,
+ * with nothing on the track between.
  *
- * Until it is known, begins and what is behind them wait here, for at most about a second
- * (ANNOT_CODE_LEAST_NS_MAX) and in no larger number than WAITING_MAX. They are in no file then: if
- * this process is killed, the calls that were waiting lack their begins. */
+ * Until the length is known, begins and the events after them wait here, for at most about a second
+ * (ANNOT_CODE_LEAST_NS_MAX) and at most WAITING_MAX of them. They are not in the file meanwhile: if
+ * this process is killed, the waiting calls lack their begins. */
 #include "drain.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool is_on_track(const struct event *event)
            event->kind == EVENT_TRACK_HIDDEN;
 }
 
-/* As it goes on: what the decoder has noted for here is no part of the event. */
+/* The event as passed on, without the decoder's notes for this file. */
 static struct event plain(const struct event *call)
 {
     struct event event = *call;
@@ -72,7 +72,7 @@ static int hold(struct drain *drain, struct drain_thread *thread, const struct e
 }
 
 /* How many events from the first on need not wait: up to the last call that has lasted long enough
- * by then, as it has those around it, and behind it until the next call. */
+ * by until_ns, as then have those around it, and on to the next call. */
 static size_t count_done(const struct drain_waiting *waiting, int64_t until_ns)
 {
     const struct event *events = waiting->events.items;
@@ -96,7 +96,7 @@ static void remove_events(struct drain_waiting *waiting, size_t first, size_t co
         waiting->args.count = 0;
 }
 
-/* The first `count` go to what is handed on. 0 or -ENOMEM. */
+/* Passes on the first `count` events. 0 or -ENOMEM. */
 static int keep(struct drain *drain, struct drain_waiting *waiting, size_t count)
 {
     struct decoded *decoded = &drain->decoded;
@@ -115,7 +115,7 @@ static int keep(struct drain *drain, struct drain_waiting *waiting, size_t count
     return 0;
 }
 
-/* The last event of the thread itself, or of a track; NULL: none. */
+/* The last event of the thread itself, or of a track; NULL if it has none. */
 static struct event *last_of(const struct drain_waiting *waiting, const struct event *end)
 {
     for (size_t i = waiting ? waiting->events.count : 0; i-- > 0;) {
@@ -127,7 +127,7 @@ static struct event *last_of(const struct drain_waiting *waiting, const struct e
     return NULL;
 }
 
-/* What this ends too soon; NULL: nothing. */
+/* The call that `end` ends too soon, or NULL. */
 static struct event *short_call(const struct drain_waiting *waiting, const struct event *end)
 {
     struct event *call =

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls and lines that a program counts: its threads keep sums in blocks of their own and write
- * them in place. About once a second, and at the end, what a sum has more than at the last look
- * becomes a sample of a set that counts, with the stack of its callers.
+/* Calls and lines that a program counts: its threads keep sums in separate blocks and update them
+ * in place. About once a second, and at the end, the increase of a sum since the last look becomes
+ * a sample of a set that counts, with the stack of its callers.
  *
- * What the program writes meanwhile is read at the next look; after its death nothing is missing.
- * All of it is foreign: a sum that makes no sense is lost, and no number becomes smaller.
- * Thread-safety: none. */
+ * Updates made during a look are read at the next one; after the program's death the sums are
+ * complete. All of it is foreign: an invalid sum is lost, and no number decreases. Thread-safety:
+ * none. */
 #include "drain_sums.h"
 
 #include "clock_map.h"
@@ -23,7 +23,7 @@
 
 #define LOOK_NS INT64_C(1000000000)
 
-/* More than a value of a recording can be. */
+/* Above the largest value of a recording. */
 #define COUNT_MAX (UINT64_C(1) << 50)
 
 /* By enum annot_wire_sum_kind. */
@@ -57,7 +57,7 @@ unsigned counted_kind(const struct sample_set *set)
     return 0;
 }
 
-/* That of another segment, or of what is continued. */
+/* The set of another segment, or of a continued recording. */
 static unsigned find_set(const struct trace *trace, unsigned kind)
 {
     const struct sample_sets *sets = trace_sets_get(trace);
@@ -67,7 +67,7 @@ static unsigned find_set(const struct trace *trace, unsigned kind)
     return 0;
 }
 
-/* -ENOMEM; -ENOSPC: there are too many. */
+/* The set's index; -ENOMEM; -ENOSPC: too many sets. */
 static int64_t need_set(struct drain *drain, unsigned kind)
 {
     struct trace *trace = drain->trace;
@@ -130,7 +130,7 @@ static bool is_of_line(const struct annot_wire_sum *sum)
     return kind_of(sum) == ANNOT_WIRE_SUM_LINES || kind_of(sum) == ANNOT_WIRE_SUM_CALLEES;
 }
 
-/* Of the same thread, added before. NULL: there is none. */
+/* The sum of a caller, of the same thread and added before; NULL if absent. */
 static const struct drain_sum *find_caller(const struct drain *drain,
                                            const struct drain_sums *block, uint32_t reference)
 {
@@ -143,7 +143,7 @@ static const struct drain_sum *find_caller(const struct drain *drain,
                : NULL;
 }
 
-/* Of a CODE, or of calls the name of a range; 0: it is neither. -ENOMEM, -EFAULT. */
+/* The label of a CODE, or for calls that of a range's name; 0: neither. -ENOMEM, -EFAULT. */
 static int64_t find_label(struct drain *drain, const struct annot_wire_sum *sum)
 {
     uint32_t id = sum->what & ANNOT_SUM_CODE_MASK;
@@ -158,7 +158,7 @@ static int64_t find_label(struct drain *drain, const struct annot_wire_sum *sum)
     return trace_context_label(drain->trace, LABEL_RANGE, text->bytes, text->length);
 }
 
-/* The stack of a sum; 0: it makes no sense. -ENOMEM, -EFAULT. */
+/* Finds the stack of a sum; 0: invalid. -ENOMEM, -EFAULT. */
 static int find_stack(struct drain *drain, const struct drain_sums *block,
                       const struct annot_wire_sum *sum, struct drain_sum *known)
 {
@@ -168,7 +168,7 @@ static int find_stack(struct drain *drain, const struct drain_sums *block,
     const struct drain_sum *caller =
         sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &nobody;
     if (!caller && drain->decoder.overwrites)
-        caller = &nobody; /* it is not there any more */
+        caller = &nobody; /* it was overwritten */
     int64_t label = find_label(drain, sum);
     if (label < 0)
         return (int)label;
@@ -187,7 +187,7 @@ static int find_stack(struct drain *drain, const struct drain_sums *block,
     return 0;
 }
 
-/* What it is of, at the first look. 0 or -errno; a stack that is none stays 0. */
+/* Resolves a sum at the first look. 0 or -errno; an invalid stack stays 0. */
 static int meet_sum(struct drain *drain, struct drain_sums *block, const struct annot_wire_sum *sum,
                     struct drain_sum *known)
 {
@@ -223,7 +223,7 @@ static uint64_t own_ns(struct drain *drain, const struct annot_wire_sum *sum, in
     return sum->ticks > COUNT_MAX ? UINT64_MAX : (uint64_t)((double)sum->ticks * pace) + open_ns;
 }
 
-/* Adds what is new of a sum to the samples. */
+/* Adds the increase of a sum to the samples. */
 static void take_sum(struct drain *drain, const struct drain_sums *block,
                      const struct annot_wire_sum *sum, struct drain_sum *known)
 {
@@ -260,7 +260,7 @@ static void take_sum(struct drain *drain, const struct drain_sums *block,
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Of its thread, by its serial or by what the block says. 0 or -errno. */
+/* Finds the thread of a block, by its serial or from the block's header. 0 or -errno. */
 static int find_thread(struct drain *drain, struct drain_sums *block,
                        const struct annot_block *header)
 {
@@ -276,7 +276,7 @@ static int find_thread(struct drain *drain, struct drain_sums *block,
     return error;
 }
 
-/* What is known of a block: it may be another thread's by now. NULL: no memory. */
+/* The state of a block; the block may have another owner now. NULL: out of memory. */
 static struct drain_sums *known_block(struct drain *drain, uint32_t index)
 {
     const uint64_t *found = map64_find(&drain->sums_by_block, index + 1);
@@ -324,7 +324,7 @@ static int take_sums(struct drain *drain, struct drain_sums *block, uint32_t cou
     return 0;
 }
 
-/* Threads that only count live as long as they do. */
+/* Extends the life of a thread that only counts to the last look. */
 static void tell_thread(struct drain *drain, const struct drain_sums *block)
 {
     struct trace_thread *entry = trace_thread(drain->trace, block->thread);
@@ -354,14 +354,14 @@ static int read_block(struct drain *drain, const struct segment_block *at, struc
             error = drain->samples(drain->samples_context, drain->sum_samples.items,
                                    drain->sum_samples.count);
     }
-    block->begin_ns = drain->decoder.now_ns; /* of sums that are added from here on */
+    block->begin_ns = drain->decoder.now_ns; /* of sums added later */
     if (error != 0 || !is_done)
         return error;
     block->is_done = true;
     return vec_push(&drain->done, block->index);
 }
 
-/* Callers before whom they call. */
+/* Sorts callers before callees. */
 static int compare_blocks(const void *left, const void *right)
 {
     const struct segment_block *a = left, *b = right;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls and lines that a program counts: the sums in blocks of its threads, and the samples that
- * they become. Thread-safety: one thread per object. */
+/* Calls and lines that a program counts: the sums in blocks of its threads, and the samples made of
+ * them. Thread-safety: one thread per object. */
 #ifndef ANNOT_DRAIN_SUMS_H
 #define ANNOT_DRAIN_SUMS_H
 
@@ -15,17 +15,17 @@
 struct drain;
 
 enum {
-    COUNTED_VALUES = 2, /* how often, and the time in it */
+    COUNTED_VALUES = 2, /* the count, and the time */
     DRAIN_SUM_KINDS = ANNOT_WIRE_SUM_CALLEES + 1,
 };
 
-/* A sum, as it is in the recording. */
+/* A sum, as recorded. */
 struct drain_sum {
-    uint32_t stack; /* 0: it makes no sense */
-    uint16_t depth; /* of it */
-    uint16_t set;   /* 0: it is not told */
+    uint32_t stack; /* 0: invalid */
+    uint16_t depth; /* of the stack */
+    uint16_t set;   /* 0: not recorded */
     uint64_t count, own_ns;
-    int64_t begin_ns; /* of what is new */
+    int64_t begin_ns; /* of the next increase */
 };
 
 /* A block of sums. */
@@ -38,7 +38,7 @@ struct drain_sums {
     VEC(struct drain_sum) items;
 };
 
-/* What a recording that is continued has of a sum; all of these, by thread, stack and kind. */
+/* The totals of a sum in a continued recording; all of them, by thread, stack and kind. */
 struct counted {
     uint64_t count, own_ns;
     int64_t end_ns;
@@ -49,15 +49,15 @@ struct counted_sums {
     VEC(struct counted) items;
 };
 
-/* What kind of sum (enum annot_wire_sum_kind) samples of a set are; 0: of none. */
+/* The kind of sum (enum annot_wire_sum_kind) of a sample set; 0: not a sum. */
 unsigned counted_kind(const struct sample_set *set);
 
-/* Of a sample of the recording, in its order. 0 or -ENOMEM. */
+/* Adds a sample of the recording, in its order. 0 or -ENOMEM. */
 int counted_note(struct counted_sums *sums, const struct sample *sample, unsigned kind);
 void counted_fini(struct counted_sums *sums);
 
-/* Hands on what sums have more than at the last look, if that was a second ago or this is the last
- * one. 0 or -errno of the sink, -ENOMEM. */
+/* Passes on the increase of each sum since the last look, if that was a second ago or this is the
+ * last one. 0 or -errno of the sink, -ENOMEM. */
 int drain_sums(struct drain *drain, bool is_last);
 void drain_forget_sums(struct drain *drain);
 

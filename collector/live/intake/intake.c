@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of processes and what happens to each in a step. How a segment becomes a process of the
- * trace is in intake_admit.c. */
+/* The list of processes, and the steps that read each of them. Segments become processes of the
+ * trace in intake_admit.c. */
 #include "intake.h"
 
 #include "clock_map.h"
@@ -18,7 +18,7 @@
 
 enum {
     EVENTS_PER_WAIT = 64,
-    HELD_BYTES = 2 << 20, /* of a pool, wait for a flush where nothing else does */
+    HELD_BYTES = 2 << 20, /* of a pool, that wait for a flush if nothing else triggers one */
     EMPTIED_MAX = 8,      /* segments of ended processes that wait for a flush */
 };
 
@@ -95,7 +95,7 @@ int intake_fd(const struct intake *intake)
 /* ---- Watchers of queues ---------------------------------------------------------------------- */
 
 /* Writes the session's wishes into a word of the segment, which the program's watchers of queues
- * (of a GPU, say) read when they like. Cost: a comparison. */
+ * (of a GPU, say) poll at will. Cost: a comparison. */
 static void write_wishes(const struct intake *intake, struct segment_source *source)
 {
     uint32_t wishes = intake->filter.wishes | intake->wishes;
@@ -139,7 +139,7 @@ static bool find_exit(struct intake *intake, const struct segment_source *source
     return false;
 }
 
-/* Tells the trace how an ended process ended, as far as that is known by now. */
+/* Records how an ended process ended, as far as that is known by now. */
 static void tell_end(struct intake *intake, struct segment_source *source)
 {
     int status = 0;
@@ -150,13 +150,13 @@ static void tell_end(struct intake *intake, struct segment_source *source)
     if (source->status_known || !source->end_told)
         source_end(source, intake->options.trace, status, source->end_ns);
     source->end_told = true;
-    /* Its parent may have taken the status: later nobody will know more. */
+    /* The parent may have reaped the status: it will not be known later. */
     source->status_final = source->status_known || clock_now_ns() - source->end_ns > EXIT_MEMORY_NS;
     if (source->status_final)
         process_watch_close(&source->watch);
 }
 
-/* When it ended: now, unless nobody watched it. */
+/* The end time: now, or without a watch the last known event. */
 static int64_t end_time(const struct intake *intake, const struct segment_source *source)
 {
     int64_t last = source->drain->past.last_ns;
@@ -173,7 +173,7 @@ static int64_t end_time(const struct intake *intake, const struct segment_source
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
-/* Reads the last of a segment whose process is gone; where there is no room, by several calls. */
+/* Reads the rest of a segment whose process has ended; takes several calls if room is short. */
 static int empty_source(struct intake *intake, struct segment_source *source, bool replaced)
 {
     int64_t bytes = drain_visit(source->drain, DRAIN_DEAD);
@@ -193,7 +193,7 @@ static int empty_source(struct intake *intake, struct segment_source *source, bo
     return 0;
 }
 
-/* At once, with or without room: the next image of the process is about to take part. */
+/* Reads all at once, regardless of room: the next image of the process is about to take part. */
 int intake_replace(struct intake *intake, struct segment_source *source)
 {
     source->drain->room = NULL;
@@ -208,7 +208,7 @@ void intake_note_exit(struct intake *intake, int pid, int wait_status)
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* All that is ready: at the end there is no other look. */
+/* Takes all ready events: there is no other look at the end. */
 static void take_epoll_events(struct intake *intake)
 {
     struct epoll_event events[EVENTS_PER_WAIT];
@@ -230,7 +230,8 @@ struct filter_rules *intake_filter(struct intake *intake)
     return &intake->filter;
 }
 
-/* What cannot be told is read all the same: more than was asked for. */
+/* Writes the filter's masks to a segment. If that fails the process sends more than was asked for.
+ */
 static int tell_filter(struct intake *intake, struct segment_source *source)
 {
     struct drain *drain = source->drain;
@@ -248,7 +249,8 @@ static int64_t step_source(struct intake *intake, struct segment_source *source,
         return 0;
     if (source->watch.pidfd < 0)
         process_watch_poll(&source->watch);
-    int error = tell_filter(intake, source); /* of one that has ended: which rules it had use for */
+    int error =
+        tell_filter(intake, source); /* also for an ended one: notes which rules fitted it */
     if (error != 0)
         return error;
     if (source->watch.ended)
@@ -288,7 +290,8 @@ int64_t intake_step(struct intake *intake, bool partial)
         if (cut || source->state != SOURCE_LIVE || !source->drain->cut)
             continue;
         cut = true;
-        intake->turn = place + (bytes > 0); /* who got the last room comes last the next time */
+        intake->turn =
+            place + (bytes > 0); /* the source that got the last room comes last next time */
     }
     return error != 0 ? error : total;
 }
@@ -301,15 +304,14 @@ static int look_at(struct intake *intake, struct segment_source *source)
         return 0;
     }
     int error = source_publish(source, intake->options.trace);
-    if (source->watch.pid == 0 && source->orderly) /* out of sight, but it said good-bye */
+    if (source->watch.pid == 0 && source->orderly) /* not observable, but it left in order */
         source->watch.ended = true;
     if (error == 0 && source_was_replaced(source))
         error = intake_replace(intake, source);
     return error;
 }
 
-/* Of processes of which nothing more can be learned, little is kept; but samples of them may still
- * be on their way. */
+/* Frees most of the state of processes that are final, unless samples of them may still arrive. */
 static void forget_gone(struct intake *intake)
 {
     int64_t now_ns = clock_now_ns();
@@ -371,7 +373,7 @@ void intake_free(struct intake *intake, uint64_t written)
     }
 }
 
-/* The program has no free block: it loses records, or waits, until some come back. */
+/* True if the program has no free block: it loses records, or waits, until blocks come back. */
 static bool is_exhausted(const struct segment_source *source)
 {
     struct annot_shared shared;
@@ -390,7 +392,7 @@ int64_t intake_least_pool(const struct intake *intake, int64_t most)
     return most;
 }
 
-/* Blocks that were read and wait for intake_seal. */
+/* The number of read blocks that wait for intake_seal. */
 static size_t unsealed(const struct segment_source *source)
 {
     const struct drain *drain = source->state == SOURCE_LIVE ? source->drain : NULL;
@@ -425,7 +427,7 @@ int intake_finish(struct intake *intake)
         discover_stop(intake->discovers.items[i]);
     int error = bytes < 0 ? (int)bytes : intake_look_around(intake);
     if (error == 0)
-        error = intake_note_search(intake, INT64_MAX); /* nobody can join any more */
+        error = intake_note_search(intake, INT64_MAX); /* no process can join now */
     for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
         struct segment_source *source = intake->sources.items[i];
         if (source->state != SOURCE_LIVE)
@@ -447,7 +449,7 @@ int intake_snapshot(struct intake *intake)
     for (size_t i = 0; i < intake->sources.count && error == 0; i++) {
         struct segment_source *source = intake->sources.items[i];
         int64_t bytes = drain_recorder(source->drain, source->watch.ended);
-        source->drain->broken = bytes == -EFAULT; /* what was read of it stays */
+        source->drain->broken = bytes == -EFAULT; /* the data read so far stays */
         error = bytes < 0 && bytes != -EFAULT ? (int)bytes : drain_finish(source->drain);
         if (error == 0)
             error = source_publish(source, intake->options.trace);

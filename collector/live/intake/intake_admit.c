@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a name in the directory to a process of the trace: is it ours, is it whole, is it a process
- * that is known already, whose child is it. */
+/* Admits files of the directory as processes of the trace: checks that a segment is of this session
+ * and complete, and finds the known process and the parent it belongs to. */
 #include "intake_admit.h"
 
 #include "clock_map.h"
@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Who is it ------------------------------------------------------------------------------- */
+/* ---- Identity ------------------------------------------------------------------------------- */
 
-/* Whether the older segment belongs to the program that runs in the process now. */
+/* True if the older segment belongs to the program that runs in the process now. */
 static bool same_image(const struct segment_source *older, const struct segment_source *newer)
 {
     if (older->segment.info.identity == newer->segment.info.identity)
@@ -35,14 +35,14 @@ static bool same_image(const struct segment_source *older, const struct segment_
            proc_has_mapped(newer->watch.pid, older->segment.device, older->segment.inode) != 0;
 }
 
-/* Tells a further segment's threads apart; the same after a recovery. */
+/* Distinguishes the threads of a further segment; the same value after a recovery. */
 static uint32_t serial_base(const struct segment_source *source)
 {
     uint64_t identity = source->segment.info.identity;
     return source->primary ? 0 : (uint32_t)(((identity ^ identity >> 32) & 0x3ff) | 0x400) << 20;
 }
 
-/* An entry of the trace made before a recovery. -1: none. */
+/* The process's entry of the trace from before a recovery, or -1. */
 static int64_t find_recorded(const struct intake *intake, const struct segment_source *source)
 {
     const struct annot_segment_info *info = &source->segment.info;
@@ -61,13 +61,13 @@ static int64_t find_recorded(const struct intake *intake, const struct segment_s
 }
 
 /* Gives the process an ordinal; ends an older image of it. A scan may find the newer one first; the
- * older is then seen to be replaced at the next look. 0 or -errno. */
+ * older one then counts as replaced at the next look. 0 or -errno. */
 static int identify(struct intake *intake, struct segment_source *source)
 {
     const struct relative *known = kin_find(lives_kin(intake->options.lives), &source->who);
     struct segment_source *older = known ? known->source : NULL;
     bool same = older && same_image(older, source);
-    if (known && !older) /* nothing of it is left but who it was */
+    if (known && !older) /* only its identity is left */
         same = known->who.identity == source->who.identity ||
                known->who.at_random_address == source->who.at_random_address;
     source->primary = !same;
@@ -79,8 +79,8 @@ static int identify(struct intake *intake, struct segment_source *source)
     return older->state == SOURCE_LIVE && !newer ? intake_replace(intake, older) : 0;
 }
 
-/* A new entry, or the one that the sampler made of the same image. What is recovered, or only
- * looked at, nobody else tells of. */
+/* Adds an entry, or takes the sampler's entry for the same image. In a recovery or snapshot no
+ * sampler adds entries. */
 static int64_t add_entry(struct intake *intake, struct segment_source *source)
 {
     const struct annot_segment_info *info = &source->segment.info;
@@ -94,13 +94,13 @@ static int64_t add_entry(struct intake *intake, struct segment_source *source)
     return ordinal;
 }
 
-/* Its names can be asked for by pid and time, and its threads' live words be read. */
+/* Makes its names available by pid and time, and the live words of its threads readable. */
 static void serve(struct intake *intake, struct segment_source *source)
 {
     struct image *image = source->image;
     if (!image)
         return;
-    /* By the trace's clock: its own may be that of a container. */
+    /* By the trace's clock: the clock in a container may differ. */
     image->served_ns = decode_time(&source->drain->decoder, source->segment.info.created_time);
     image->tls_offset = source->segment.info.tls_offset;
     image->names = &source->drain->decoder.names;
@@ -113,13 +113,13 @@ static int enter(struct intake *intake, struct segment_source *source)
     if (error != 0 || !source->primary)
         return error;
     int64_t ordinal = find_recorded(intake, source);
-    if (ordinal >= 0) { /* totals are counted anew from what the threads are known for */
+    if (ordinal >= 0) { /* totals are recounted from the threads' state */
         struct trace_process *entry = trace_process(intake->options.trace, (uint32_t)ordinal);
         source->primary = entry->identity == source->segment.info.identity;
         source->who.ordinal = (uint32_t)ordinal;
         if (source->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
-            for (int i = 0; i < MISUSE_SCHEMA; i++) /* that one nobody counts again */
+            for (int i = 0; i < MISUSE_SCHEMA; i++) /* later ones are not recounted */
                 entry->misuse[i] = 0;
             for (int i = 0; i < QUEUED_FOUND; i++)
                 entry->queued[i] = 0;
@@ -135,9 +135,10 @@ static int enter(struct intake *intake, struct segment_source *source)
     return 0;
 }
 
-/* ---- Whose child is it ----------------------------------------------------------------------- */
+/* ---- Parents -------------------------------------------------------------------------------- */
 
-/* A forked child runs its parent's command; the one that it read may be its parent's title. */
+/* A forked child runs its parent's command; the command line that it read may be its parent's
+ * title. */
 static void set_parent(struct intake *intake, uint32_t child, uint32_t parent)
 {
     struct trace_process *entry = trace_process(intake->options.trace, child);
@@ -153,8 +154,8 @@ static void on_pair(void *context, uint32_t child, uint32_t parent)
     set_parent(context, child, parent);
 }
 
-/* Its place among those that are known: the youngest candidate is its parent, and it may be the
- * parent of those whose segment was found before its own. 0 or -ENOMEM. */
+/* Adds the process to its relatives: the youngest candidate is its parent, and it may itself be the
+ * parent of processes whose segment was found earlier. 0 or -ENOMEM. */
 static int find_family(struct intake *intake, struct segment_source *source)
 {
     int64_t place =
@@ -165,7 +166,7 @@ static int find_family(struct intake *intake, struct segment_source *source)
 
 /* ---- Admission ------------------------------------------------------------------------------- */
 
-/* Threads of which the recording knows a part. */
+/* Resumes threads that the recording has a part of. */
 static int resume_threads(struct intake *intake, struct segment_source *source)
 {
     uint32_t base = source->drain->serial_base;
@@ -226,8 +227,8 @@ static int count_fact(struct trace *trace, const char *fact)
     return error == -ENOMEM ? error : 0;
 }
 
-/* The recording says which policies were in force, and how many buffers were smaller than asked:
- * nothing but limits makes the table of strings smaller. */
+/* Records the policies in force, and the number of buffers smaller than requested: only limits make
+ * the table of strings smaller. */
 static int note_buffer(struct intake *intake, const struct annot_segment_info *info)
 {
     struct trace *trace = intake->options.trace;
@@ -240,7 +241,7 @@ static int note_buffer(struct intake *intake, const struct annot_segment_info *i
     return error;
 }
 
-/* A whole segment of this session. Takes the process over in any case. */
+/* Admits a complete segment of this session. Takes over the process in any case. */
 static int admit(struct intake *intake, struct segment_source *source)
 {
     const struct annot_segment_info *info = &source->segment.info;
@@ -301,7 +302,7 @@ static struct intake_pending pending_name(const struct found *found, const char 
     return pending;
 }
 
-/* A file that its maker left half made: nothing is in it. */
+/* True for an incomplete file whose maker has died: it is empty. */
 static bool is_abandoned(const char *name)
 {
     struct segment_name parsed;
@@ -320,7 +321,7 @@ void intake_remove_junk(struct intake *intake)
     intake->junk.count = 0;
 }
 
-/* A libannot of another major version, whose segment cannot be read. */
+/* Notes a libannot of another major version, whose segment cannot be read. */
 static int note_version(struct intake *intake, const char *name)
 {
     struct segment_name parsed;
@@ -343,7 +344,7 @@ static bool is_ours(const struct intake *intake, const struct annot_segment_info
                                   (options->only_pid == 0 || info->pid == options->only_pid));
 }
 
-/* 0 or -errno; what is wrong with a file is no error of ours. */
+/* Opens and admits a file. 0 or -errno; an unusable file is no error. */
 static int try_segment(const struct found *found, const char *name)
 {
     struct stat status;
@@ -361,7 +362,7 @@ static int try_segment(const struct found *found, const char *name)
     source->directory = found->directory;
     int error = segment_open(directory_fd, name, &source->segment);
     bool abandoned = error == -EAGAIN && is_abandoned(name);
-    if (abandoned) /* it may have been finished before its maker died */
+    if (abandoned) /* it may have been completed before its maker died */
         error = segment_open(directory_fd, name, &source->segment);
     if (error == 0 && is_ours(intake, &source->segment.info))
         return admit(intake, source);
@@ -395,7 +396,7 @@ int intake_note_search(struct intake *intake, int64_t until_ns)
         const struct intake_pending *pending = &intake->pending.items[i];
         if (!pending->unread || !segment_name_parse(pending->name, &parsed))
             continue;
-        /* Of one in another namespace we do not know which process it is. */
+        /* The pid of a process in another namespace is unknown here. */
         int32_t pid = parsed.pid_ns == proc_pid_namespace(0) ? parsed.pid : 0;
         if (vec_push(&intake->unread, pid) != 0)
             return -ENOMEM;
@@ -404,7 +405,7 @@ int intake_note_search(struct intake *intake, int64_t until_ns)
                              intake->unread.count);
 }
 
-/* New names in all directories; when all of them are told that were there, as the clock has it. */
+/* Reads new names in all directories; *ret_told_ns: all names that existed by then are reported. */
 static int poll_directories(struct intake *intake, int64_t *ret_told_ns)
 {
     int error = 0;

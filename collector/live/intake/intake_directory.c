@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening the directory safely, changing the generation, and leaving no trace. */
+/* Opens the directory safely, changes the generation, and removes an unused directory. */
 #include "intake_directory.h"
 
 #include "annot_barrier.h"
@@ -26,10 +26,10 @@
 
 enum { WAKE_TRIES = 8, FOREIGN_LOCK_TRIES = 250 };
 
-/* The longest that programs wait for the lock while others' mappings are searched. */
+/* The longest time that programs wait for the lock while mappings of others are searched. */
 #define SEARCH_LOCKED_NS INT64_C(200000000)
 
-/* Takes the opened directory, or the error instead of it. */
+/* Takes the opened directory, or returns the error. */
 static int take(struct directory *directory, int fd)
 {
     struct stat status;
@@ -73,7 +73,7 @@ int directory_make_file(const struct directory *directory, const char *name, int
     return error != 0 ? error : fd;
 }
 
-/* The one that the caller or the environment names, else NULL. */
+/* The path of the caller or the environment, or NULL. */
 static const char *named(const char *path)
 {
     if (!path)
@@ -117,7 +117,7 @@ void directory_close(struct directory *directory)
     directory->fd = -1;
 }
 
-/* Programs hold it for microseconds. Somebody else's may not do so for ever. */
+/* Programs hold the lock for microseconds. Waiting for another user's program is limited. */
 static int lock_wake(const struct directory *directory, int fd)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -129,7 +129,7 @@ static int lock_wake(const struct directory *directory, int fd)
     return directory->foreign ? -EWOULDBLOCK : flock(fd, LOCK_EX);
 }
 
-/* The wake file, locked; a file that was unlinked meanwhile is left for the new one. */
+/* Opens and locks the wake file; retries if it was unlinked meanwhile. */
 static int open_wake(const struct directory *directory, int flags)
 {
     struct stat status;
@@ -157,8 +157,8 @@ struct wake_change {
     int64_t generation;
 };
 
-/* Room for what programs say that cannot take part: some of them may not make the file longer.
- * Nobody has mapped it yet, as all do that under the lock. Without it the recording says so. */
+/* Allocates the slots of programs that cannot take part: some of them may not extend the file. No
+ * program maps it yet, as they do that under the lock. On failure the recording says so. */
 static void fill_refusals(int fd)
 {
     static const struct annot_refusals none;
@@ -170,7 +170,7 @@ static void fill_refusals(int fd)
         (void)!ftruncate(fd, ANNOT_REFUSALS_OFFSET);
 }
 
-/* A page that was never written whole is written now, so that it is no hole. */
+/* Fills a page that was never written whole, so that it is no hole. */
 static int fill_wake(int fd, bool made)
 {
     struct annot_wake wake = {0};
@@ -188,7 +188,7 @@ static int fill_wake(int fd, bool made)
     return pwrite(fd, &wake, sizeof(wake), 0) == sizeof(wake) ? 0 : -ENOSPC;
 }
 
-/* Stores into a page that its owner may cut off. */
+/* Stores into a page that its owner may truncate. */
 static int store_generation(void *context)
 {
     struct wake_change *change = context;
@@ -222,8 +222,8 @@ static int64_t wake(struct directory *directory, bool last)
     }
     if (result == 0) {
         const struct guard_range range = {change.wake, sizeof(*change.wake)};
-        /* Counted under the lock: the last of two sessions that end at once sees none. If nobody
-         * can tell (no memory, no descriptor), programs look themselves. */
+        /* Counted under the lock: the last of two sessions that end at once finds zero live ones.
+         * If counting fails (no memory, no descriptor), programs check themselves. */
         change.open = last || session_count_live(directory) != 0;
         result = guard_install();
         if (result == 0)
@@ -253,8 +253,8 @@ struct mapping {
     bool found;
 };
 
-/* Only processes of our uid can have opened a file in a directory that is ours and 0700. What is
- * not known in time counts as found. */
+/* Only processes of our uid can have opened a file in a directory that is ours and 0700. A search
+ * that exceeds its time counts as found. */
 static void look_for_mapping(void *context, pid_t pid, uid_t uid)
 {
     struct mapping *mapping = context;
@@ -273,7 +273,7 @@ static bool is_mapped(int fd, int64_t deadline_ns)
     return mapping.found;
 }
 
-/* Whether the wake page is all that is in the directory. */
+/* True if the directory contains only the wake page. */
 static bool is_bare(const struct directory *directory)
 {
     DIR *stream = file_list_folder(directory->fd);
@@ -286,7 +286,7 @@ static bool is_bare(const struct directory *directory)
     return bare;
 }
 
-/* Without the lock, which programs that start wait for: most answers need no more. */
+/* Checks without the lock, which starting programs wait for: most results need nothing further. */
 static bool is_used(const struct directory *directory)
 {
     int fd = openat(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

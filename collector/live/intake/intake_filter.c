@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that the program has made are found by the walk of names.c; their names are read again
- * here, byte by byte as the program compares them. */
+/* The walk of names.c finds the numbers that the program has made; their names are read again here,
+ * byte by byte as the program compares them. */
 #include "intake_filter.h"
 
 #include "clock_now.h"
@@ -17,7 +17,7 @@ struct judged {
     struct annot_filter_name name;
 };
 
-/* Length, or -1: there is no such string. */
+/* Length, or -1: the number has no string. */
 static int read_name(const struct names *names, uint32_t number, char *bytes)
 {
     struct annot_string string;
@@ -31,12 +31,12 @@ static void set_domain(const struct names *names, uint32_t number, struct judged
     judged->name.domain = judged->domain;
     judged->name.domain_length = length > 0 ? (uint32_t)length : 0;
     if (length != 0 && number != 0)
-        return; /* one without a name is the default domain, of an observer */
+        return; /* without a name: the default domain, of an observer */
     judged->name.domain = ANNOT_FILTER_DEFAULT;
     judged->name.domain_length = sizeof(ANNOT_FILTER_DEFAULT) - 1;
 }
 
-/* What the number is called; false: nobody knows yet. */
+/* Finds the name of a number; false: not known yet. */
 static bool find_name(const struct names *names, uint32_t number, struct judged *judged)
 {
     struct names_number at = {0};
@@ -76,7 +76,7 @@ int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
     return 0;
 }
 
-/* Numbers come in any order: those behind a gap are judged again when there are more. */
+/* Numbers come in any order: those after a gap are judged again when the table has grown. */
 static void judge(struct filter_rules *rules, const struct names *names, struct filter_told *told)
 {
     struct judged judged;
@@ -90,8 +90,7 @@ static void judge(struct filter_rules *rules, const struct names *names, struct 
     }
 }
 
-/* Each function is a category of its own, without a number: its string says whether it is wanted.
- */
+/* Each function is a separate category without a number: the verdict is stored in its string. */
 static int tell_functions(struct filter_rules *rules, const struct names *names,
                           struct filter_told *told)
 {
@@ -111,7 +110,7 @@ static int tell_functions(struct filter_rules *rules, const struct names *names,
     return 0;
 }
 
-/* Judges what is new in the table. */
+/* Judges the new entries of the table. */
 static int judge_new(struct filter_rules *rules, struct names *names, struct filter_told *told)
 {
     if (told->revision != rules->revision)
@@ -130,9 +129,9 @@ static bool is_told(const struct filter_rules *rules, const struct names *names,
            told->functions == names->functions.count;
 }
 
-/* What a process asks for with a number that it makes meanwhile must not be taken back by masks
- * that do not know it: so the table is compared just before they are stored, and again behind that.
- */
+/* A process may request events under a number that it makes meanwhile; masks without that number
+ * must not revoke the request. So the table is compared just before they are stored, and again
+ * after that. */
 int filter_masks_tell(struct filter_rules *rules, struct names *names, struct filter_told *told)
 {
     uint32_t used, after;
@@ -157,11 +156,11 @@ int filter_masks_tell(struct filter_rules *rules, struct names *names, struct fi
 
 /* ---- The text in the session file ---- */
 
-/* System calls on the session file are the order here: each is whole before the next begins. */
+/* System calls on the session file are the order here: each completes before the next begins. */
 
 enum { READ_TRIES = 8 };
 
-#define ODD_NS INT64_C(200000000) /* a writer that takes longer is dead, or as good as dead */
+#define ODD_NS INT64_C(200000000) /* a writer that takes longer counts as dead */
 
 #define FILTER_AT ((off_t)offsetof(struct annot_session, filter_sequence))
 
@@ -213,7 +212,7 @@ int session_filter_write(int fd, const char *text, size_t size, uint32_t *ret_se
     int error = read_sequence(fd, &filter.sequence);
     if (error != 0)
         return error;
-    filter.sequence |= 1; /* odd already: of one who died */
+    filter.sequence |= 1; /* odd already: left by a writer that died */
     error = write_filter(fd, &filter.sequence, sizeof(filter.sequence));
     if (error == 0)
         error = write_filter(fd, &filter, sizeof(filter));
@@ -249,7 +248,7 @@ int session_wishes_write(int fd, uint32_t wishes)
     return written < 0 ? -errno : written == sizeof(wishes) ? 0 : -ENOSPC;
 }
 
-/* If it is odd while we hold the lock, nobody is writing any more: the rules stay as they were. */
+/* If it is odd while we hold the lock, its writer has died: the rules are restored. */
 static int take_back(const struct directory *directory, int fd, const struct filter_rules *rules)
 {
     uint32_t sequence;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines are foreign bytes: of any number, cut anywhere, with any fields. What is no line as
- * docs/wire-format.md has it is passed over. */
+/* Lines are foreign bytes: of any number, cut anywhere, with any fields. A line not in the format
+ * of docs/wire-format.md is skipped. */
 #include "python_lines.h"
 
 #include "intake.h"
@@ -18,10 +18,10 @@ enum { FIELDS_MAX = 6, NUMBER_DIGITS_MAX = 10, PART_BYTES_MAX = 32 };
 
 struct lines {
     struct trace *trace;
-    struct map64 processes; /* pids, as programs see them, of whom something arrived */
-    struct map64 threads;   /* the same of tids */
+    struct map64 processes; /* pids, in the programs' namespace, with arrived events */
+    struct map64 threads;   /* likewise, of tids */
     uint32_t note_count;
-    bool filtered; /* what was filtered out does not arrive */
+    bool filtered; /* filtered events do not arrive */
     struct text nested;
 };
 
@@ -52,7 +52,7 @@ static int count_part(struct lines *lines, const char *name, size_t length)
     return count(lines, FACT_COUNT, buffer);
 }
 
-/* A list by comma. */
+/* Counts each part of a comma-separated list. */
 static int count_parts(struct lines *lines, const char *names)
 {
     int error = 0;
@@ -64,9 +64,9 @@ static int count_parts(struct lines *lines, const char *names)
     return error;
 }
 
-/* ---- What must have arrived ------------------------------------------------------------------ */
+/* ---- Checks of arrival ---------------------------------------------------------------------- */
 
-/* 0: no number, or one that no process has. */
+/* The number; 0: not a valid pid or tid. */
 static uint64_t number_of(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
@@ -77,7 +77,7 @@ static uint64_t number_of(const char *text)
 static bool is_here(const uint64_t lost[LOSS_COUNT], uint64_t event_count)
 {
     for (int i = 0; i < LOSS_COUNT; i++)
-        event_count += lost[i]; /* counted, so somebody heard of them */
+        event_count += lost[i]; /* lost, but counted, so the connection worked */
     return event_count > 0;
 }
 
@@ -98,7 +98,7 @@ static int list_arrived(struct lines *lines)
     return error;
 }
 
-/* `emitted`: the field that says whether there was anything to arrive. */
+/* `emitted`: the field that is "1" if there were events to arrive. */
 static int check_arrival(struct lines *lines, const struct map64 *arrived, const char *number,
                          const char *emitted, const char *what)
 {

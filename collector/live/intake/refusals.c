@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reasons become sentences here; slots and command names are foreign bytes. */
+/* Turns refusals into sentences; slots and command names are foreign bytes. */
 #include "refusals.h"
 
 #include "annot_barrier.h"
@@ -21,14 +21,14 @@
 
 /* ---- The slots' pages ------------------------------------------------------------------------ */
 
-/* Slots are given back under the lock of the wake page: by one at a time. */
+/* Slots are freed under the lock of the wake page, so by one process at a time. */
 
 static int open_pages(const struct directory *directory)
 {
     return file_open_regular(directory->fd, ANNOT_WAKE_NAME, O_RDONLY | O_NOFOLLOW, NULL);
 }
 
-/* Whether it was the same while it was copied. */
+/* True if the slot did not change while it was copied. */
 static bool is_whole(int fd, int index, const struct annot_refusal_slot *slot)
 {
     uint64_t after;
@@ -53,8 +53,8 @@ static int read_pages(int fd, struct annot_refusals *pages)
     return 0;
 }
 
-/* What is not to be believed, or is being written, has owner 0 in the copy. 0; -ENOENT: the file
- * has no such pages; or -errno. */
+/* Copies the slots; an invalid slot, or one being written, has owner 0 in the copy. 0; -ENOENT: the
+ * file has no such pages; or -errno. */
 static int refusal_pages_read(const struct directory *directory, struct annot_refusals *ret_pages)
 {
     int fd = open_pages(directory);
@@ -106,7 +106,7 @@ static int list_spans(const struct directory *directory, struct sweep *sweep)
             error = vec_push(&sweep->spans, ((struct session_span){session.begin_generation,
                                                                    session.end_generation, 0}));
         else if (error != -EMFILE && error != -ENFILE && error != -ENOMEM)
-            error = 0; /* one that nobody can ask for */
+            error = 0; /* invalid: counts as without a session */
     }
     closedir(stream);
     return error;
@@ -130,9 +130,10 @@ static int give_back(void *context)
         struct annot_refusal_slot *slot = &sweep->shared->slots[i];
         if (sweep->pages.slots[i].owner == 0 || is_wanted(sweep, sweep->pages.slots[i].generation))
             continue;
-        annot_store_relaxed(&slot->lost, UINT64_C(0)); /* what comes later, its next owner finds */
+        annot_store_relaxed(&slot->lost,
+                            UINT64_C(0)); /* later losses: its next owner reports them */
         annot_store_release(&slot->generation, UINT64_C(0)); /* partner: readers' loads */
-        annot_store_release(&slot->owner, UINT64_C(0));      /* partner: the swap of who takes it */
+        annot_store_release(&slot->owner, UINT64_C(0)); /* partner: the swap of its next owner */
     }
     return 0;
 }
@@ -168,7 +169,7 @@ enum {
     REFUSALS_MAX = 4096, /* in one recording */
     DEPTH_MAX = 64,      /* of the process tree */
     COST_FACTOR = 200,
-    REFUSAL_SAID = 0xffff, /* no number of a slot */
+    REFUSAL_SAID = 0xffff, /* not a valid refusal of a slot */
 };
 
 #define SCAN_NS INT64_C(1000000000)
@@ -229,7 +230,7 @@ static void compose(struct text *text, const struct annot_refusal_slot *slot)
         text_format(text, ": %s", strerror(slot->error));
 }
 
-/* Whether nobody has noted this yet, and there is room. */
+/* True if the refusal is not noted yet, and there is room. */
 static bool is_new(const struct refusals *refusals, const struct annot_refusal_slot *slot,
                    struct wide_key *ret_key)
 {
@@ -292,7 +293,7 @@ static void collect(void *context, pid_t pid, uid_t uid)
         (void)vec_push(&scan->others, ((struct other){pid, uid}));
 }
 
-/* Whether it is below us; its own stat in *ret_stat. */
+/* True if the process is our descendant; *ret_stat is its stat. */
 static bool is_descendant(pid_t pid, struct proc_stat *ret_stat)
 {
     struct proc_stat stat;
@@ -329,9 +330,10 @@ static int scan_others(struct refusals *refusals)
     return error;
 }
 
-/* ---- Whose is a slot ------------------------------------------------------------------------- */
+/* ---- Sessions of slots ---------------------------------------------------------------------- */
 
-/* An entry of the trace. Who was sampled only has no namespace there: it is ours then. */
+/* Matches an entry of the trace. A process that was only sampled has no namespace there: it is in
+ * ours. */
 static bool is_named(const struct trace_process *process, int32_t pid, uint64_t pid_ns)
 {
     if (process->pid_ns != 0 || pid_ns != proc_pid_namespace(0))
@@ -344,8 +346,8 @@ static bool is_target(const struct refusal_target *target, int32_t pid, uint64_t
     return target->pid == pid && target->pid_ns == pid_ns;
 }
 
-/* Whether a process that does not know its session, or one that is over, is one of ours: named by
- * `annot attach`, or below us, or below one of ours. */
+/* True if a process whose session is unknown or over belongs to this one: named by `annot attach`,
+ * or a descendant of ours or of one of our processes. */
 static bool is_ours(const struct refusals *refusals, const struct refused *refused,
                     const struct annot_refusal_slot *slot)
 {
@@ -371,9 +373,9 @@ static bool is_others(const struct directory *directory, const struct session_fi
            session_file_alive(directory, slot->session_id, &other);
 }
 
-/* ---- Its process ----------------------------------------------------------------------------- */
+/* ---- Processes of slots --------------------------------------------------------------------- */
 
-/* As we see it. Of another namespace and out of sight: as it sees itself. */
+/* The pid in our namespace; if invisible here, the one in its namespace. */
 static pid_t pid_here(const struct refused *refused, const struct annot_refusal_slot *slot)
 {
     return refused->watch.pid > 0 ? refused->watch.pid : slot->pid;
@@ -391,7 +393,7 @@ static int64_t find_process(const struct refusals *refusals, const struct annot_
     return -1;
 }
 
-/* The entry of the image in the trace: as it was sampled, or as its segment will find it. */
+/* The entry of the image in the trace: the sampler's, or the one its segment will use. */
 static int64_t enter_process(struct refusals *refusals, const struct refused *refused,
                              const struct annot_refusal_slot *slot)
 {
@@ -434,7 +436,7 @@ static int enter(struct refusals *refusals, struct refused *refused,
     return 0;
 }
 
-/* Nobody watched one that made no segment and was not sampled. */
+/* Records the end of a process without a segment or samples, which has no other watch. */
 static void tell_end(struct trace_process *process, struct process_watch *watch)
 {
     if (process->end != PROCESS_RUNNING || process->end_ns != 0 || !process_watch_poll(watch))
@@ -446,7 +448,7 @@ static void tell_end(struct trace_process *process, struct process_watch *watch)
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
-/* Somebody else may have got the pid since. */
+/* Opens a watch, unless the pid was reused since. */
 static void watch(struct refused *refused, const struct annot_refusal_slot *slot)
 {
     struct proc_stat stat;
@@ -458,7 +460,7 @@ static void watch(struct refused *refused, const struct annot_refusal_slot *slot
     refused->watch = (struct process_watch){.pidfd = -1, .ended = true};
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct refused *find_refused(struct refusals *refusals,
                                     const struct annot_refusal_slot *slot)
 {
@@ -492,7 +494,7 @@ struct look {
     bool last;
 };
 
-/* One that finds a descriptor in the next moment is none to name. */
+/* Takes a slot. A process that is about to find a free descriptor is not named. */
 static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
 {
     struct refusals *refusals = look->refusals;
@@ -518,7 +520,7 @@ static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
     return refusals_note(refusals, slot);
 }
 
-/* Of any session: nobody knows whose they were. */
+/* Reports unnamed losses; their session is unknown. */
 static int tell_unnamed(const struct look *look)
 {
     uint64_t count = look->refusals->pages.unnamed, before = look->span.unnamed_before;
@@ -537,7 +539,7 @@ static int take_slots(const struct look *look)
                               "Programs that cannot take part cannot say so, nor how many events "
                               "they lose: there was no room for that in the annot directory.",
                               1);
-    if (error != 0) /* the next look may find a descriptor */
+    if (error != 0) /* the next look may find a free descriptor */
         return 0;
     for (int i = 0; i < ANNOT_REFUSAL_SLOTS && error == 0; i++) {
         struct annot_refusal_slot *slot = &pages->slots[i];
@@ -548,7 +550,7 @@ static int take_slots(const struct look *look)
     return error != 0 ? error : tell_unnamed(look);
 }
 
-/* What the dead collector had found, nobody need find again. */
+/* Keeps the losses recorded by the dead collector. */
 static void keep_recorded(struct refusals *refusals)
 {
     for (uint32_t i = 0; i < refusals->recorded.count; i++) {
@@ -572,14 +574,14 @@ int refusals_poll(struct refusals *refusals, const struct directory *directory,
         keep_recorded(refusals);
     int64_t begin = clock_now_ns();
     if (error != 0 || begin < refusals->next_scan_ns || geteuid() == 0)
-        return error; /* root can go where they are */
+        return error; /* root can enter their directories */
     error = scan_others(refusals);
     int64_t end = clock_now_ns(), pause = (end - begin) * COST_FACTOR;
     refusals->next_scan_ns = end + (pause > SCAN_NS ? pause : SCAN_NS);
     return error;
 }
 
-/* Of the slots of one process the last one is asked. */
+/* True for the last slot of its process, which is the one to query. */
 static bool is_last_of_process(const struct refusals *refusals, size_t index)
 {
     const struct refused *refused = refusals->refused.items;

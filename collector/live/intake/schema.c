@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of schemas to lists of fields, one for each value. */
+/* Parses texts of schemas into lists of fields, one for each value. */
 #include "schema.h"
 
 #include "decode.h"
@@ -13,7 +13,7 @@
 
 enum {
     HEXADECIMAL_MAX = 256,
-    OVERLAP_MAX = 8, /* values of unions that a struct may have beyond one for each of its bytes */
+    OVERLAP_MAX = 8, /* values of unions that a struct may have above one for each of its bytes */
 };
 
 static const uint8_t type_sizes[] = {
@@ -33,7 +33,7 @@ void schemas_free(struct schemas *schemas)
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* The bytes up to a separator, ended by NUL in place of it; moves behind it. */
+/* The bytes up to a separator, which is replaced by NUL; *rest moves past it. */
 static char *take_part(char **rest, char separator)
 {
     char *part = *rest, *end = strchr(part, separator);
@@ -43,7 +43,7 @@ static char *take_part(char **rest, char separator)
     return part;
 }
 
-/* A decimal number of at most `limit`; false: it is none. */
+/* A decimal number of at most `limit`; false: not a number. */
 static bool take_number(char **rest, uint32_t limit, uint32_t *ret_number)
 {
     char *text = take_part(rest, '\x1f'), *end;
@@ -82,7 +82,7 @@ static int64_t add_key(struct names *names, const struct field_text *field, uint
     return names_inline(names, text, (size_t)length);
 }
 
-/* One entry for each value. 0 or -ENOMEM. */
+/* Adds one entry for each value. 0 or -ENOMEM. */
 static int add_fields(struct names *names, struct schema *schema, const struct field_text *field)
 {
     bool chars = field->type == ANNOT_FIELD_TYPE_CHARS;
@@ -106,7 +106,7 @@ static int add_fields(struct names *names, struct schema *schema, const struct f
     return 0;
 }
 
-/* 1, 0: it is no schema, -ENOMEM. */
+/* 1; 0: not a schema; -ENOMEM. */
 static int parse(struct names *names, char *text, struct schema *schema)
 {
     struct field_text field;
@@ -122,13 +122,13 @@ static int parse(struct names *names, char *text, struct schema *schema)
         if (!take_field(take_part(&text, '\x1e'), schema->size, &field))
             return 0;
         bool known = field.type < sizeof(type_sizes) && type_sizes[field.type] != 0;
-        if (known && add_fields(names, schema, &field) != 0) /* else of a later version */
+        if (known && add_fields(names, schema, &field) != 0) /* else from a later version */
             return -ENOMEM;
     }
     return 1;
 }
 
-/* Reads the schema of that number. 0, -ENOMEM, -EFAULT; without a schema there is none. */
+/* Reads the schema of that number. 0, -ENOMEM, -EFAULT; *ret_schema is set only if it exists. */
 static int read_schema(struct names *names, uint16_t number, struct schema **ret_schema)
 {
     char text[ANNOT_STRING_MAX + 1];
@@ -141,7 +141,7 @@ static int read_schema(struct names *names, uint16_t number, struct schema **ret
     if (!schema)
         return -ENOMEM;
     int found = strlen(text) == (size_t)length ? parse(names, text, schema) : 0;
-    if (found == 0) { /* its name is known, and no struct fits it */
+    if (found == 0) { /* its name is known, but no struct matches it */
         schema->size = SCHEMA_FITS_NONE;
         schema->count = 0;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs that programs emit as bytes, taken apart by the schema that they registered.
+/* Decodes structs that programs emit as bytes, by the schema that they registered.
  *
- * Texts of schemas and bytes of structs are foreign: a field lies inside the size that the schema
- * says and the struct has, or the schema is none. */
+ * Texts of schemas and bytes of structs are foreign: each field must lie inside the size of the
+ * schema and of the struct, or the schema is rejected. */
 #ifndef ANNOT_SCHEMA_H
 #define ANNOT_SCHEMA_H
 
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 enum {
-    SCHEMA_VALUES_MAX = 256, /* of one struct that are shown; few more than it has bytes */
-    SCHEMAS_MAX = 1024,      /* of one segment */
+    SCHEMA_VALUES_MAX = 256, /* shown per struct; slightly more than it has bytes */
+    SCHEMAS_MAX = 1024,      /* per segment */
 };
 
 #define SCHEMA_FITS_NONE UINT32_MAX
@@ -29,7 +29,7 @@ struct schema_field {
 
 struct schema {
     uint32_t name; /* string */
-    uint32_t size; /* bytes of the struct; SCHEMA_FITS_NONE: its text makes no sense */
+    uint32_t size; /* bytes of the struct; SCHEMA_FITS_NONE: its text is invalid */
     uint32_t count, left_out;
     struct schema_field fields[];
 };
@@ -42,15 +42,15 @@ struct schemas {
 
 void schemas_free(struct schemas *schemas);
 
-/* The schema of that number: 1; 0: there is none; -ENOMEM, -EFAULT. */
+/* The schema of that number: 1; 0: unknown; -ENOMEM, -EFAULT. */
 int schemas_find(struct schemas *schemas, struct names *names, uint16_t number,
                  const struct schema **ret_schema);
 
-/* The value of a field, of a struct with schema->size bytes. 0 or -ENOMEM. */
+/* Reads a field of a struct with schema->size bytes. 0 or -ENOMEM. */
 int schema_value(struct names *names, const struct schema_field *field, const uint8_t *bytes,
                  struct arg *arg);
 
-/* Bytes that no schema explains, as a value: hexadecimal. 0 or -ENOMEM. */
+/* Shows bytes without a schema in hexadecimal. 0 or -ENOMEM. */
 int schema_show_bytes(struct names *names, const uint8_t *bytes, size_t size, struct arg *arg);
 
 #endif

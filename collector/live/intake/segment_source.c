@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a process as the trace tells it. */
+/* Publishes the life of a process to the trace. */
 #include "segment_source.h"
 
 #include "clock_map.h"
@@ -27,7 +27,7 @@ static int64_t cmdline_ordinal(struct trace *trace, const struct annot_segment_i
     return trace_string_add(trace, buffer, length);
 }
 
-/* When it began: at the fork, or as the kernel says (in hundredths of a second). */
+/* The start time: the fork, or the kernel's start time (in hundredths of a second). */
 static int64_t start_ns(const struct annot_segment_info *info, struct decoder *decoder,
                         int64_t begin_ns, int64_t *ret_fork_ns)
 {
@@ -41,7 +41,7 @@ static int64_t start_ns(const struct annot_segment_info *info, struct decoder *d
     return start == 0 || start > created ? created : start;
 }
 
-/* Programs of one machine share one clock: the first one names it. */
+/* All programs of a machine share one clock, named by the first one. */
 static int64_t clock_ordinal(struct trace *trace, const struct annot_segment_info *info)
 {
     static const char *const names[] = {[ANNOT_CLOCK_MONOTONIC] = "monotonic",
@@ -75,7 +75,7 @@ int source_describe(struct segment_source *source, struct trace *trace, struct c
     entry->identity = info->identity;
     int64_t fork_ns,
         began_ns = start_ns(info, &source->drain->decoder, session->begin_ns, &fork_ns);
-    if (entry->start_ns == 0 || fork_ns != 0) /* else the kernel told it more exactly */
+    if (entry->start_ns == 0 || fork_ns != 0) /* else the kernel reported it more exactly */
         entry->start_ns = began_ns;
     if (fork_ns != 0)
         entry->fork_ns = fork_ns;
@@ -97,7 +97,7 @@ static uint64_t source_bytes(const struct segment_source *source)
     return (uint64_t)status.st_blocks * 512;
 }
 
-/* What this segment knows by now. */
+/* The totals of this segment now. */
 static struct source_share share_now(const struct segment_source *source)
 {
     const struct drain *drain = source->drain;
@@ -128,7 +128,7 @@ static struct source_share share_now(const struct segment_source *source)
     return share;
 }
 
-/* Replaces what was told before by what is known now. */
+/* Replaces the totals published before by the current ones. */
 static void tell_share(struct segment_source *source, struct trace_process *entry,
                        const struct source_share *share)
 {
@@ -148,7 +148,7 @@ static void tell_share(struct segment_source *source, struct trace_process *entr
 /* 1 + the ordinal of the thread, or 0. */
 static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
 {
-    for (size_t i = drain->threads.count; i-- > 0;) { /* of equal ones the newest */
+    for (size_t i = drain->threads.count; i-- > 0;) { /* the newest of equal ones */
         const struct drain_thread *thread = &drain->threads.items[i];
         if (thread->entered && trace_thread(drain->trace, thread->decode.ordinal)->tid == tid)
             return thread->decode.ordinal + 1;
@@ -156,7 +156,8 @@ static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
     return 0;
 }
 
-/* The thread may have its first event after the threads were looked for: then it comes later. */
+/* The thread may have its first event only after the threads were searched: it is found later then.
+ */
 static void publish_note_thread(struct segment_source *source, struct trace_process *entry)
 {
     if (source->note_tid == 0 || entry->note_thread != 0)
@@ -165,7 +166,7 @@ static void publish_note_thread(struct segment_source *source, struct trace_proc
     entry->revision += entry->note_thread != 0;
 }
 
-/* Its last word, which it may survive. */
+/* Publishes the last note of the process, which may survive it. */
 static int publish_note(struct segment_source *source, struct trace *trace)
 {
     struct annot_note note;
@@ -194,7 +195,7 @@ static int publish_note(struct segment_source *source, struct trace *trace)
     return 0;
 }
 
-/* Texts of all processes together that the collector had no room for. */
+/* Counts texts of all processes that the collector dropped for lack of room. */
 static int publish_cut(struct segment_source *source, struct trace *trace)
 {
     static const char name[] = "texts: a process had more different ones than are kept";
@@ -204,7 +205,7 @@ static int publish_cut(struct segment_source *source, struct trace *trace)
                      : trace_fact_set(trace, FACT_LOSS, name, trace_fact_value(trace, name) + more);
 }
 
-/* Of all processes together, what was too short to be wanted. */
+/* Counts calls of all processes that were dropped as too short. */
 static int publish_short(struct segment_source *source, struct trace *trace)
 {
     uint64_t count = source->drain->short_count, more = count - source->short_told;
@@ -258,8 +259,8 @@ int source_publish(struct segment_source *source, struct trace *trace)
     return 0;
 }
 
-/* Tools that run a program on a processor of their own (valgrind) make up its auxiliary vector.
- * Then the mapping decides. */
+/* Tools that emulate the processor (valgrind) replace a program's auxiliary vector. Then the
+ * mapping decides. */
 bool source_was_replaced(struct segment_source *source)
 {
     if (source->watch.pid <= 0 || source->watch.ended)
@@ -279,7 +280,7 @@ void source_end(struct segment_source *source, struct trace *trace, int wait_sta
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
     bool told = entry->end == PROCESS_EXITED || entry->end == PROCESS_SIGNALED;
     if (entry->end == PROCESS_EXEC || (told && !source->status_known))
-        return; /* the kernel told it */
+        return; /* the kernel reported it */
     if (source->status_known && WIFEXITED(wait_status)) {
         entry->end = PROCESS_EXITED;
         entry->end_value = WEXITSTATUS(wait_status);
@@ -297,7 +298,7 @@ void source_end(struct segment_source *source, struct trace *trace, int wait_sta
 void source_end_exec(struct segment_source *source, struct trace *trace, int64_t end_ns)
 {
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
-    if (entry->end != PROCESS_EXEC) /* else the kernel told when */
+    if (entry->end != PROCESS_EXEC) /* else the kernel reported the time */
         entry->end_ns = end_ns;
     entry->end = PROCESS_EXEC;
     entry->revision++;

@@ -25,11 +25,11 @@ struct trace;
 
 enum source_state {
     SOURCE_LIVE,    /* its segment is being emptied                                    */
-    SOURCE_EMPTIED, /* ended or left; all is read, blocks wait until they are in the file */
+    SOURCE_EMPTIED, /* ended or left; completely read, blocks wait until they are in the file */
     SOURCE_GONE,    /* segment unlinked; only its exit status may still be missing     */
 };
 
-/* What one segment adds to the totals of its process. */
+/* The share of one segment in the totals of its process. */
 struct source_share {
     uint64_t lost[LOSS_COUNT], misuse[MISUSE_COUNT], queued[QUEUED_COUNT];
     uint64_t event_count;
@@ -37,40 +37,40 @@ struct source_share {
 
 struct segment_source {
     enum source_state state;
-    const struct directory *directory; /* with its segment */
+    const struct directory *directory; /* of its segment */
     struct segment segment;
-    struct drain *drain; /* NULL when gone */
+    struct drain *drain; /* NULL in SOURCE_GONE */
     struct process_watch watch;
     struct who who;
-    uint32_t relative;          /* its place among the kin */
-    struct image *image;        /* of the registry; NULL: not that of a process as we see it */
-    int32_t host_pid;           /* as we see it, also if it was gone at once; 0 = unknown */
+    uint32_t relative;          /* its index among the kin */
+    struct image *image;        /* of the registry; NULL: not the image of a visible process */
+    int32_t host_pid;           /* in our namespace, also if it ended at once; 0: unknown */
     bool primary;               /* the first segment of its process */
-    struct source_share told;   /* in the trace's totals */
+    struct source_share told;   /* already in the trace's totals */
     struct filter_told filter;  /* of the segment */
-    uint32_t wishes;            /* that it was told */
+    uint32_t wishes;            /* last value written to the segment */
     struct annot_shared shared; /* at the last look */
     uint64_t queues[ANNOT_QUEUE_COUNTS];
     uint64_t shared_bytes; /* memory held, at the last look */
-    uint64_t ticket;       /* emptied: of the chunk that all of it is in; 0: none yet */
+    uint64_t ticket;       /* emptied: ticket of its last chunk; 0: none yet */
     bool status_known, end_told;
-    bool status_final; /* nothing more will be known of its end */
+    bool status_final; /* the state of its end is final */
     bool orderly;
-    bool note_told;           /* its last word is in the trace */
-    int32_t note_tid;         /* whose it is, or 0 */
+    bool note_told;           /* its last note is in the trace */
+    int32_t note_tid;         /* its thread, or 0 */
     uint64_t cut_told;        /* of names.cut */
     uint64_t short_told;      /* of drain.short_count */
     int64_t end_ns;           /* when its end was seen */
-    uint64_t kernels_address; /* AT_RANDOM by the kernel, where the program has another */
+    uint64_t kernels_address; /* AT_RANDOM from the kernel, if the program uses another one */
 };
 
 /* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
 int source_describe(struct segment_source *source, struct trace *trace, struct clock_map *clock);
 
-/* Reads what the segment tells of the whole process: losses, name, peak. 0 or -ENOMEM. */
+/* Reads the segment's process-wide data: losses, name, peak. 0 or -ENOMEM. */
 int source_publish(struct segment_source *source, struct trace *trace);
 
-/* Whether the program was replaced by exec: its mapping is gone although it lives. */
+/* True if exec replaced the program: it lives without its mapping. */
 bool source_was_replaced(struct segment_source *source);
 
 /* Notes the end in the trace. `wait_status` only if status_known. */

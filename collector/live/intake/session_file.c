@@ -113,7 +113,7 @@ int session_file_take(const struct directory *directory, const char *name,
         return error;
     if (time(NULL) - status.st_mtime > YOUNG_SECONDS)
         return -EBADMSG;
-    close(fd); /* being written right now */
+    close(fd); /* being written now */
     ret_file->fd = -1;
     return -EWOULDBLOCK;
 }
@@ -154,7 +154,7 @@ int session_file_unwatched(const struct session_file *file, int64_t now_ns)
     return pwrite(file->fd, &now_ns, sizeof(now_ns), at) == sizeof(now_ns) ? 0 : -errno;
 }
 
-/* Whether a process that has a segment of the session may live. */
+/* True if a process with a segment of the session may live. */
 static bool has_living(const struct directory *directory, uint64_t id)
 {
     bool living = false;
@@ -202,7 +202,7 @@ int session_file_span(const struct session_file *file, struct session_span *ret_
 static void note_leaving(const struct directory *directory, const struct session_file *file,
                          uint64_t generation)
 {
-    /* A shared lock, so that nobody takes it for a living one meanwhile. */
+    /* A shared lock, so that other sessions do not take it for a live one meanwhile. */
     bool alone = flock(file->fd, LOCK_SH | LOCK_NB) == 0;
     struct annot_session session;
     if (read_session(directory, file->fd, &session) != 0)
@@ -253,7 +253,7 @@ static bool is_live(const struct directory *directory, const char *name,
     *session = (struct annot_session){0};
     if (fd < 0)
         return false;
-    /* One that is being made opens the gate itself. */
+    /* A session that is just being made opens the gate itself. */
     bool live = read_session(directory, fd, session) == 0 &&
                 !(session->flags & ANNOT_SESSION_ENDED) && flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);

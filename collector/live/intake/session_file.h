@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The session file: how a collector says that it is there, and how others know that it is not.
+/* The session file: announces a collector, and lets others detect that it has ended.
  *
- * Its collector holds an exclusive lock of it for life; a session whose lock can be had is stale.
+ * The collector holds an exclusive lock of it for life; a session without a held lock is stale.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_INTAKE_SESSION_FILE_H
 #define ANNOT_INTAKE_SESSION_FILE_H
@@ -12,7 +12,7 @@
 enum { SESSION_NAME_SIZE = 32 };
 
 struct session_file {
-    int fd; /* -1: none; else locked */
+    int fd; /* locked; -1: no file */
     char name[SESSION_NAME_SIZE];
     uint64_t id;
 };
@@ -20,63 +20,62 @@ struct session_file {
 /* A nonzero random number. */
 uint64_t session_id_random(void);
 
-/* Whether it is the name of a session file. */
+/* True if it is the name of a session file. */
 bool session_name_parse(const char *name, uint64_t *ret_id);
 
 /* Writes and locks the file of `session` (its id names it). 0 or -errno. */
 int session_file_create(const struct directory *directory, const struct annot_session *session,
                         struct session_file *ret_file);
 
-/* Takes over a session if its collector is gone. 0; -EWOULDBLOCK: it lives; -EBADMSG: not a
+/* Takes over a session whose collector has ended. 0; -EWOULDBLOCK: it lives; -EBADMSG: not a
  * session file (fd is held, so that it can be removed); -EINVAL: no regular file;
  * -EPROTONOSUPPORT; else -errno. */
 int session_file_take(const struct directory *directory, const char *name,
                       struct session_file *ret_file, struct annot_session *ret_session);
 
-/* Reads somebody's session. 0, -EAGAIN: not complete yet, or -errno. */
+/* Reads the session of another collector. 0, -EAGAIN: not complete yet, or -errno. */
 int session_file_peek(const struct directory *directory, const char *name,
                       struct annot_session *ret_session);
 
-/* Whether a session can be joined, and what its file says. */
+/* True if a session can be joined; reads its file. */
 bool session_file_alive(const struct directory *directory, uint64_t id,
                         struct annot_session *ret_session);
 
-/* A recording of a session that begins inside the live session `parent_id` is named to that one: a
- * line at the end of its file, however short the inner session is. It is no more than help. */
+/* Appends the name of an inner session's recording as a line to the file of the live session
+ * `parent_id`, however short the inner session is. Best effort. */
 void session_file_add_nested(const struct directory *directory, uint64_t parent_id,
                              const char *recording_path);
 
-/* Nobody joins any more; until the file is removed, the segments are still this session's.
- * 0 or -errno. */
+/* Closes the session to new processes; until the file is removed, the segments are still this
+ * session's. 0 or -errno. */
 int session_file_end(const struct session_file *file);
 
-/* From `now_ns` on its programs may do what no segment holds; an earlier time stays. 0 or -errno.
- */
+/* Allows activity outside of segments from `now_ns` on; an earlier time stays. 0 or -errno. */
 int session_file_unwatched(const struct session_file *file, int64_t now_ns);
 
-/* Which slots of refused processes may be for it: see struct annot_session. */
+/* The slots of refused processes that may belong to a session: see struct annot_session. */
 struct session_span {
     uint64_t begin_generation, end_generation, unnamed_before;
 };
 
-/* It begins: `span`; and what is there now. 0 or -errno. */
+/* Stores `span` at the session's begin, after which the current slots do not count. 0 or -errno. */
 int session_file_begin(const struct session_file *file, const struct session_span *span);
 int session_file_span(const struct session_file *file, struct session_span *ret_span);
 
-/* The generation is about to change: sessions that are over, or without a collector, whose programs
- * leave them then, are told so. The caller holds the lock of the wake page. */
+/* Marks sessions that are over or without a collector before the generation changes: their programs
+ * leave them then. The caller holds the lock of the wake page. */
 void session_note_leaving(const struct directory *directory, uint64_t generation);
 
-/* Removes the file and gives up the lock. */
+/* Removes the file and releases the lock. */
 void session_file_remove(const struct directory *directory, struct session_file *file);
 
-/* Gives up the lock only: the session is one to recover. */
+/* Releases only the lock: the session can be recovered. */
 void session_file_leave(struct session_file *file);
 
-/* Whether the session of that name can be joined. */
+/* True if the session of that name can be joined. */
 bool session_file_is_live(const struct directory *directory, const char *name);
 
-/* How many sessions can be joined, or -errno. */
+/* The number of sessions that can be joined, or -errno. */
 int session_count_live(const struct directory *directory);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a running program. What its mappings say are paths as it names them: they are resolved
- * inside of its own root, where a link leads to what it leads to for the program. */
+/* Inspects a running program. Paths in its mappings are from the program's view: they are resolved
+ * inside its root, so links resolve as they do for the program. */
 #include "target.h"
 
 #include "clock_now.h"
@@ -49,7 +49,7 @@ static void take_wake(struct target *target, const struct maps_line *line)
     target->state = gone ? TARGET_STRAY : TARGET_READY;
 }
 
-/* Its libannot says why it has no directory. */
+/* Reads the reason why its libannot has no directory. */
 static bool take_none(struct target *target, const char *path)
 {
     unsigned refusal, error;
@@ -71,11 +71,11 @@ static int take_mapping(void *context, const struct maps_line *line)
         take_wake(target, line);
     if (target->state == TARGET_PLAIN &&
         (strncmp(name, "/libannot.so", 12) == 0 || strstr(line->path, "/pyannot/_native.")))
-        target->state = TARGET_SHUT; /* unless its wake page comes yet */
+        target->state = TARGET_SHUT; /* unless its wake page follows */
     return 0;
 }
 
-/* ---- Who it is ---- */
+/* ---- Identity ---- */
 
 static int read_owner(struct target *target)
 {
@@ -93,7 +93,7 @@ static int read_owner(struct target *target)
     return target->ns_pid > 0 ? 0 : -ESRCH;
 }
 
-/* Whether the mounts of the process are ours; unknown is not. */
+/* True if the process is in our mount namespace; false if unknown. */
 static bool shares_mounts(int32_t pid)
 {
     char path[64];
@@ -135,8 +135,8 @@ int target_look(int32_t pid, struct target *ret)
 
 /* ---- Its directory ---- */
 
-/* Of a path as the mappings have it, which begins at the root of its mounts, the part below its own
- * root. */
+/* The part below the process's root of a path in its mappings, which starts at the root of its
+ * mounts. */
 static const char *below_root(const struct target *target, const char *root_link)
 {
     char root[DIRECTORY_PATH_SIZE];
@@ -170,7 +170,7 @@ static int open_path(const struct target *target)
     return fd < 0 ? -errno : fd;
 }
 
-/* Private to its user, and with the very page that the program has mapped. */
+/* Checks that it is private to its user, and holds the very page that the program has mapped. */
 static int check_directory(const struct target *target, int fd, gid_t *ret_gid)
 {
     struct stat status;
@@ -207,8 +207,8 @@ int target_open_directory(const struct target *target, struct directory *ret)
 
 /* ---- Its session ---- */
 
-/* Which session a running program belongs to, decided as libannot does it (docs/wire-format.md,
- * "Session file"), and the files by which it is told. */
+/* Finds the session of a running program by libannot's rules (docs/wire-format.md, "Session file"),
+ * and writes the files that assign it to one. */
 
 enum { ANCESTORS_MAX = 64, ID_DIGITS = 16, TEXT_MAX = 48 };
 
@@ -224,7 +224,7 @@ void target_name(const struct target *target, char name[TARGET_NAME_SIZE])
     format_name(target->ns_pid, target->pid_ns, name);
 }
 
-/* The session that such a file names for a process that began then. 0: none. */
+/* The session that such a file names for a process with this start time, or 0. */
 static uint64_t read_file(const struct directory *directory, const char *name, uint64_t start_ticks)
 {
     char text[TEXT_MAX] = "", *end;
@@ -260,7 +260,7 @@ static int write_file(const struct directory *directory, const char *name, uint6
     return error;
 }
 
-/* ---- Who records it ---- */
+/* ---- Its recorder ---- */
 
 static int find_by_file(const struct directory *directory, const char *name, uint64_t start_ticks,
                         struct annot_session *ret_session)
@@ -269,7 +269,7 @@ static int find_by_file(const struct directory *directory, const char *name, uin
     return id != 0 && session_file_alive(directory, id, ret_session);
 }
 
-/* A segment of the process is there already. */
+/* Finds the session by an existing segment of the process. */
 static int find_by_segment(const struct directory *directory, const struct target *target,
                            struct annot_session *ret_session)
 {
@@ -316,7 +316,7 @@ static int find_by_environment(const struct directory *directory, const struct t
     return found;
 }
 
-/* Sessions that processes join because they are below its collector. */
+/* Sessions that processes join as descendants of the collector. */
 typedef VEC(struct annot_session) session_list;
 
 static int list_sessions(const struct directory *directory, session_list *sessions)
@@ -385,14 +385,14 @@ int target_find_session(const struct directory *directory, const struct target *
     return found != 0 ? found : find_above(directory, target, ret_session);
 }
 
-/* ---- Telling it ---- */
+/* ---- Assignment ---- */
 
 int target_claim(const struct directory *directory, const struct target *target, uint64_t id,
                  struct annot_session *ret_other)
 {
     char name[TARGET_NAME_SIZE];
     target_name(target, name);
-    int lock = directory_lock(directory); /* of two that attach at once, one is first */
+    int lock = directory_lock(directory); /* of two that attach at once, one comes first */
     if (lock < 0)
         return lock;
     int found = target_find_session(directory, target, ret_other);
@@ -405,7 +405,7 @@ int target_claim(const struct directory *directory, const struct target *target,
 
 void target_release(const struct directory *directory, const char *name, uint64_t id)
 {
-    int lock = directory_lock(directory); /* else who attaches now could lose the file just made */
+    int lock = directory_lock(directory); /* else another attach could lose the file it just made */
     if (read_file(directory, name, 0) == id)
         unlinkat(directory->fd, name, 0);
     if (lock >= 0)
