@@ -31,7 +31,7 @@ static void on_sigbus(int signal_number, siginfo_t *info, void *context)
     else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
         previous.sa_handler(signal_number);
     else
-        sigaction(SIGBUS, &previous, NULL); /* the access repeats and meets the default */
+        sigaction(SIGBUS, &previous, NULL); /* the access repeats and gets the default action */
 }
 
 static void install(void)

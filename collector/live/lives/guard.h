@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Touching memory that another process may take away: a file that shrinks while it is mapped
+/* Access to memory that another process may take away: a file that shrinks while it is mapped
  * raises SIGBUS, and files on tmpfs cannot be sealed against that.
  *
- * Code that touches a foreign mapping runs inside guard_call; a SIGBUS at an address of that
- * mapping ends the call with -EFAULT. Such code must hold nothing: no lock, no allocation.
- * Threads: each has its own guard; the handler is installed once. A SIGBUS from anywhere else goes
- * to whoever handled it before. */
+ * Code that accesses a foreign mapping runs inside guard_call; a SIGBUS at an address of that
+ * mapping ends the call with -EFAULT. Such code must hold no lock and no allocation.
+ * Threads: each has its own guard; the handler is installed once. Any other SIGBUS goes to the
+ * previous handler. */
 #ifndef ANNOT_INTAKE_GUARD_H
 #define ANNOT_INTAKE_GUARD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys are foreign and may meet by chance: what is found by key is compared. */
+/* Keys are foreign and may collide, so each match is compared. */
 #include "kin.h"
 
 #include "clock_now.h"
@@ -28,7 +28,7 @@ static bool is_same_process(const struct who *a, const struct who *b)
            clock_same_ticks(a->start_ticks, b->start_ticks);
 }
 
-/* Whether it is the parent, or could be as far as pids tell. */
+/* True if the candidate is the parent, or may be, judged by pids. */
 static bool is_parent(const struct who *child, const struct who *candidate)
 {
     if (candidate->ordinal == child->ordinal) /* two segments of one process */

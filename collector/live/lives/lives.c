@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lives and their images, as the kernel tells them and as they are asked for.
+/* Lives and their images, from kernel events and from look-ups.
  *
- * The kernel's word may come after an image was asked for (the intake found its segment first);
- * then the image keeps its entry and learns when it began. Invariant: a life has at least one
+ * The kernel event of an image may come after its first look-up (the intake found its segment
+ * first); then the image keeps its entry and gets its begin. Invariant: a life has at least one
  * image, they are in order of time, and its pid's list has the youngest first. */
 #include "lives.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A task may be asked for until this long after its end. */
+/* A task can be looked up until this long after its end. */
 #define LIVES_MEMORY_NS INT64_C(30000000000)
 
 struct lives *lives_create(struct trace *trace)
@@ -101,7 +101,7 @@ static bool has_entry(const struct process *life)
     return image != NULL;
 }
 
-/* Whether somebody keeps something of it here. */
+/* True if the sampler or the intake keeps state here. */
 static bool is_kept(const struct process *life)
 {
     const struct image *image = life->first;
@@ -124,7 +124,7 @@ static void forget(struct lives *lives, struct process *life)
         while (at->older != life)
             at = at->older;
         at->older = life->older;
-    } else if (life->older) { /* replaces a value, so it needs no memory */
+    } else if (life->older) { /* replaces a value, so it cannot fail */
         map64_put(&lives->by_pid, (uint64_t)life->pid, (uint64_t)(uintptr_t)life->older);
     } else {
         map64_take(&lives->by_pid, (uint64_t)life->pid, &ignored);
@@ -132,7 +132,7 @@ static void forget(struct lives *lives, struct process *life)
     free_life(life);
 }
 
-/* Without memory for the note it is kept until the end. */
+/* Queues a life for removal; without memory it is kept until the end. */
 static void fade(struct lives *lives, struct process *life)
 {
     struct fading note = {life, lives->now_ns};
@@ -140,7 +140,8 @@ static void fade(struct lives *lives, struct process *life)
         life->fading = true;
 }
 
-/* Time goes on: those that ended long ago are forgotten, unless somebody is not done with them. */
+/* Advances time: removes lives that ended long ago, unless they hold state of the sampler or the
+ * intake. */
 static void advance(struct lives *lives, int64_t time_ns)
 {
     if (time_ns > lives->now_ns)
@@ -164,7 +165,7 @@ static void advance(struct lives *lives, int64_t time_ns)
     lives->fading_begin = 0;
 }
 
-/* In front of another one, or as the last. NULL: out of memory. */
+/* Inserts an image before `after`, or as the last. NULL: out of memory. */
 static struct image *insert_image(struct process *life, struct image *after, int64_t begin_ns)
 {
     struct image *image = calloc(1, sizeof(*image));
@@ -196,7 +197,7 @@ static struct process *add_life(struct lives *lives, const struct lives_task *ta
         return NULL;
     }
     if (life->older && life->older->start_ticks < life->start_ticks)
-        fade(lives, life->older); /* its pid is in use again, so it ended, told or not */
+        fade(lives, life->older); /* its pid is in use again, so it ended, reported or not */
     return life;
 }
 
@@ -215,8 +216,7 @@ static struct process *get_life(struct lives *lives, const struct lives_task *ta
 
 /* ---- Entries of the trace -------------------------------------------------------------------- */
 
-/* The kernel's word wins over a guess, and no guess overwrites it; an entry that the intake claimed
- * keeps the segment's word. */
+/* Kernel events override guesses; an entry that the intake claimed keeps the segment's data. */
 
 static int lives_enter(struct lives *lives, struct process *life, struct image *image);
 
@@ -236,7 +236,7 @@ static int64_t text_ordinal(struct lives *lives, const char *text)
     return text ? trace_string_add(lives->trace, text, strlen(text)) : 0;
 }
 
-/* Comm and command line, as far as the entry lacks them. 0 or -ENOMEM. */
+/* Sets comm and command line where the entry lacks them. 0 or -ENOMEM. */
 static int lives_tell_texts(struct lives *lives, const struct image *image)
 {
     if (image->ordinal < 0)
@@ -255,7 +255,7 @@ static int lives_tell_texts(struct lives *lives, const struct image *image)
     return 0;
 }
 
-/* The entry's texts are those of an earlier image. */
+/* Clears the entry's texts, which are those of an earlier image. */
 static void lives_forget_texts(struct lives *lives, const struct image *image)
 {
     if (image->ordinal < 0)
@@ -265,7 +265,7 @@ static void lives_forget_texts(struct lives *lives, const struct image *image)
     entry->revision++;
 }
 
-/* A forked child runs what its parent ran at the fork. Which thread forked it matters if that may
+/* A forked child runs its parent's program at the fork. The forking thread is recorded if it may
  * have ranges, which the child inherits. */
 static void tell_family(struct lives *lives, const struct process *life, const struct image *image)
 {
@@ -301,7 +301,7 @@ static void lives_tell_exec(struct lives *lives, const struct process *life,
     entry->fork_ns = 0;
 }
 
-/* What the kernel told since, for images that have entries. 0 or -ENOMEM. */
+/* Updates images with entries from a later report of their fork. 0 or -ENOMEM. */
 static int lives_tell_fork(struct lives *lives, const struct process *life)
 {
     if (life->first->ordinal < 0)
@@ -333,7 +333,7 @@ static void lives_tell_end(struct lives *lives, const struct process *life)
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)last->ordinal);
     int status = life->wait_status;
     if (status == LIVES_STATUS_UNKNOWN && entry->end != PROCESS_RUNNING)
-        return; /* who told it knew more */
+        return; /* the earlier report was more exact */
     entry->end = WIFSIGNALED(status) ? PROCESS_SIGNALED : PROCESS_EXITED;
     entry->end_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     if (status == LIVES_STATUS_UNKNOWN) {
@@ -345,8 +345,8 @@ static void lives_tell_end(struct lives *lives, const struct process *life)
     entry->revision++;
 }
 
-/* An exec began the image: if the one before did nothing of its own, its entry goes on as this
- * one's. And back, when that one turns out to have done something; it is without an entry then. */
+/* Moves the entry of the image before an exec to the image after it, if the former did nothing
+ * itself. If that one later turns out to have done something, it gets an entry again. */
 static bool lives_take_over(struct lives *lives, struct image *image)
 {
     struct image *before = image->before;
@@ -355,7 +355,7 @@ static bool lives_take_over(struct lives *lives, struct image *image)
     image->ordinal = before->ordinal;
     before->merged = true;
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)image->ordinal);
-    entry->comm = entry->cmdline = 0; /* those of the image follow */
+    entry->comm = entry->cmdline = 0; /* the image's own follow */
     if (entry->name == life_title(image->process)->name)
         entry->name = 0;
     entry->fork_thread = 0;
@@ -372,7 +372,8 @@ static void lives_give_back(struct lives *lives, struct image *image)
     image->merged = false;
 }
 
-/* A process that became what it is by an exec began at its fork, unless it was something else. */
+/* A process that runs its program since an exec started at its fork, unless it did something
+ * before. */
 static int64_t start_of(const struct lives *lives, const struct process *life,
                         const struct image *image)
 {
@@ -408,7 +409,7 @@ static int enter_one(struct lives *lives, struct process *life, struct image *im
     return lives_tell_texts(lives, image);
 }
 
-/* Gives the image, and those its process descends from, entries of the trace. 0 or -ENOMEM. */
+/* Gives the image, and the images of its ancestors, entries of the trace. 0 or -ENOMEM. */
 static int lives_enter(struct lives *lives, struct process *life, struct image *image)
 {
     struct process *family[ANCESTORS_MAX] = {life};
@@ -427,7 +428,7 @@ static int lives_enter(struct lives *lives, struct process *life, struct image *
     return error;
 }
 
-/* ---- What the kernel tells ------------------------------------------------------------------- */
+/* ---- Kernel events -------------------------------------------------------------------------- */
 
 static int set_text(char **text, const char *now)
 {
@@ -452,7 +453,7 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
     life->parent = fork->parent;
     struct process *parent =
         lives_find_life(lives, fork->parent.pid, fork->parent.start_ticks, fork->time_ns);
-    if (parent) /* its child is called after it */
+    if (parent) /* its child inherits its name */
         life_image(parent, fork->time_ns)->own = true;
     if (!first->execed && first->begin_ns == 0)
         first->begin_ns = fork->time_ns;
@@ -461,8 +462,8 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
     return lives_tell_fork(lives, life);
 }
 
-/* The image that an exec at that time began: one that was asked for before the kernel told of it,
- * the first one if nobody saw it run before, or a new one. NULL: out of memory. */
+/* The image begun by an exec at that time: one that was looked up before the kernel event, the
+ * first one if it was not seen to run before, or a new one. NULL: out of memory. */
 static struct image *begin_image(struct lives *lives, struct process *life, int64_t time_ns)
 {
     struct image *first = life->first, *image = first;
@@ -505,7 +506,7 @@ int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_
     return lives_tell_texts(lives, image);
 }
 
-/* The image has been claimed by the program that the exec began. */
+/* The image was claimed by the program after the exec. */
 static int exec_claimed(struct lives *lives, struct image *image,
                         const struct lives_exec_seen *seen)
 {
@@ -563,7 +564,7 @@ void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_stat
     fade(lives, life);
 }
 
-/* ---- What is asked for ----------------------------------------------------------------------- */
+/* ---- Look-ups ------------------------------------------------------------------------------- */
 
 struct process *lives_hang(struct lives *lives, const struct lives_task *task, int64_t time_ns,
                            void *sampled)
@@ -615,7 +616,7 @@ int64_t lives_process(struct lives *lives, const struct lives_task *task, int64_
     return error ? error : image->ordinal;
 }
 
-/* Another one than that, which is claimed; the exec between them is not told yet. */
+/* Inserts an image next to a claimed one; the exec between them is not reported yet. */
 static struct image *insert_unclaimed(struct image *image, int64_t created_ns)
 {
     int64_t begin_ns = image->begin_ns;
@@ -684,7 +685,7 @@ static bool is_unread(const struct lives *lives, int32_t pid)
 }
 
 /* The segment of each program is older than its ranges: it is made at the first event, some
- * microseconds before that is complete. So a range is of the newest one that was made before the
+ * microseconds before that is complete. So a range belongs to the newest segment made before the
  * time at which it was open. */
 int lives_names_at(const struct lives *lives, int32_t pid, uint64_t time_ns,
                    struct names **ret_names)

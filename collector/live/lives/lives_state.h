@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of the registry, shared by lives.c, lives_threads.c and lives_titles.c only.
  *
- * `used_ns` is the earliest time at which somebody saw an image run: what the kernel tells later
- * about a time before it changes when the image began, not which entry it has.
+ * `used_ns` is the earliest time at which an image was seen to run: a later report by the kernel of
+ * an earlier time changes the begin of the image, not its entry.
  * Thread-safety: as the registry. */
 #ifndef ANNOT_LIVES_STATE_H
 #define ANNOT_LIVES_STATE_H
@@ -16,17 +16,17 @@ struct fading {
     int64_t time_ns;
 };
 
-/* What the looks at a process's command line found (lives_titles.c). */
+/* State of the looks at a process's command line (lives_titles.c). */
 struct title {
-    const struct image *image; /* that was looked at */
+    const struct image *image; /* at the last look */
     int64_t due_ns, pause_ns;
-    bool hurried;  /* the last look came soon after the one before, to see the same title again */
-    uint64_t seen; /* hash of what the last look found; 0 = no title */
+    bool hurried;  /* the last look followed early, to confirm a new title */
+    uint64_t seen; /* hash of the last title; 0 = no title */
     uint32_t name; /* string in the trace; 0 = none */
     uint32_t changes;
 };
 
-/* Every struct process is the first member of one. */
+/* The allocation of every struct process, as its first member. */
 struct life {
     struct process process;
     struct title title;
@@ -44,14 +44,14 @@ struct lives {
                              struct thread_record */
     VEC(struct fading) fading; /* from `fading_begin` on, by time */
     size_t fading_begin;
-    uint64_t unseen;     /* forgotten ones without an entry */
-    int64_t now_ns;      /* the latest time that was told */
+    uint64_t unseen;     /* removed without an entry */
+    int64_t now_ns;      /* the latest time reported */
     int64_t asleep_ns;   /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
-    uint64_t served;     /* lives_serve() was called so often */
+    uint64_t served;     /* number of calls of lives_serve() */
     int64_t searched_ns; /* segments that were complete by then are found, or unread */
-    VEC(int32_t) unread; /* whose, by pid */
+    VEC(int32_t) unread; /* their pids */
     struct kin kin;
-    int64_t titles_ns;          /* when titles are looked at next, */
+    int64_t titles_ns;          /* time of the next look at titles, */
     size_t title_slot;          /* from this entry of by_pid on */
     lives_image_fn *image_call; /* or NULL */
     void *image_context;

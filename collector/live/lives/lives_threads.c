@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the entries of the registry. The sampler knows when a thread began, the intake when it
- * emitted first: both mean the same thread if it began before that and no younger one of the same
- * tid did. Records live as long as the process is remembered. */
+/* Threads of the entries of the registry. The sampler knows the start of a thread, the intake the
+ * time of its first event: both mean the same thread if it started before the event and no younger
+ * one of the same tid did. Records live as long as the process is kept. */
 
 #include "lives.h"
 #include "lives_state.h"
@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times of two clocks are compared with this much of tolerance. */
+/* Tolerance for comparing times of two clocks. */
 #define LIVES_SLACK_NS INT64_C(10000000)
 
-/* A thread's name may be told this long after its end, where the machine is busy. */
+/* A thread's name may arrive this long after its end on a busy machine. */
 #define LIVES_LATE_NS INT64_C(10000000000)
 
 struct thread_record {
     struct thread_record *next;         /* with the same tid */
     struct thread_record *next_sibling; /* of the same process */
     int64_t start_ns;                   /* CLOCK_MONOTONIC, 0 = unknown */
-    uint64_t start_boot_ns;             /* the same as the kernel says it */
+    uint64_t start_boot_ns;             /* the same in the kernel's clock */
     int64_t used_ns, end_ns;            /* 0 = not yet */
-    int64_t ordinal;                    /* -1 = no entry: only its name was told */
-    uint32_t name;                      /* what others call it; 0 = nothing */
+    int64_t ordinal;                    /* -1 = no entry: only its name is known */
+    uint32_t name;                      /* set by another thread; 0 = unset */
     int32_t ns_tid;
     bool claimed;
 };
@@ -63,7 +63,7 @@ static struct trace_thread *entry_of(const struct lives *lives, const struct thr
     return trace_thread(lives->trace, (uint32_t)record->ordinal);
 }
 
-/* Gives it an entry of the trace if it has none. 0 or -ENOMEM. */
+/* Gives the record an entry of the trace if it has none. 0 or -ENOMEM. */
 static int enter(struct lives *lives, uint32_t process, struct thread_record *record)
 {
     if (record->ordinal >= 0)
@@ -77,15 +77,16 @@ static int enter(struct lives *lives, uint32_t process, struct thread_record *re
     return 0;
 }
 
-/* Whether the record, made at an event of its thread, may be of one that began at that time. */
+/* True if the record, made at an event of its thread, may be of a thread that started at that time.
+ */
 static bool may_have_begun(const struct thread_record *record, int64_t start_ns)
 {
     return record->start_boot_ns == 0 && record->used_ns + LIVES_SLACK_NS >= start_ns &&
            (record->end_ns == 0 || record->end_ns + LIVES_SLACK_NS >= start_ns);
 }
 
-/* The record of the thread that began at that time: the one that says so, else the earliest whose
- * beginning is not known. */
+/* The record of the thread that started at that time: the one with that start, else the earliest
+ * with an unknown start. */
 static struct thread_record *find_by_start(struct thread_record *record, uint64_t start_boot_ns,
                                            int64_t start_ns)
 {
@@ -99,7 +100,7 @@ static struct thread_record *find_by_start(struct thread_record *record, uint64_
     return found;
 }
 
-/* The latest that lived at that time. */
+/* The latest one that lived at that time. */
 static struct thread_record *find_by_time(struct thread_record *record, int64_t time_ns, bool claim)
 {
     struct thread_record *found = NULL;
@@ -119,7 +120,7 @@ static void note_use(struct thread_record *record, int64_t time_ns)
         record->used_ns = time_ns;
 }
 
-/* The sampler's first look at a thread. */
+/* Fills the entry at the sampler's first look at a thread. */
 static void describe(struct lives *lives, struct thread_record *record, int64_t time_ns)
 {
     struct trace_thread *entry = entry_of(lives, record);
@@ -165,8 +166,7 @@ int64_t lives_claim_thread(struct lives *lives, uint32_t process, int32_t ns_tid
     return record->ordinal;
 }
 
-/* One that had ended when whoever started it came to tell its name. Numbers do not come again that
- * soon. */
+/* A thread that ended before its creator could report its name. Tids are not reused that soon. */
 static struct thread_record *find_ended(struct thread_record *record, int64_t time_ns)
 {
     while (record && (record->name != 0 || record->start_ns > time_ns ||
@@ -175,7 +175,7 @@ static struct thread_record *find_ended(struct thread_record *record, int64_t ti
     return record;
 }
 
-/* Of a thread that never got an entry, and whose number another one has now. */
+/* The record of a thread that never got an entry, with its tid in use by another thread now. */
 static struct thread_record *find_unused(struct thread_record *record)
 {
     while (record && record->ordinal >= 0)
@@ -198,7 +198,7 @@ int lives_name_thread(struct lives *lives, const struct lives_name *told)
     if (!record)
         return -ENOMEM;
     if (record->ordinal < 0)
-        record->used_ns = told->time_ns; /* it may have been of another one */
+        record->used_ns = told->time_ns; /* it may be from a previous owner of the tid */
     struct trace_thread *entry = record->ordinal >= 0 ? entry_of(lives, record) : NULL;
     if (entry && (entry->name == 0 || entry->name == record->name)) {
         entry->revision += entry->name != told->name;

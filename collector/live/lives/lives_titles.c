@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Titles of processes: /proc/PID/cmdline, where the program has written a text over its arguments.
  *
- * A look that finds a title may precede the news of an exec, so it counts when the next look finds
- * the same. Looks at a process become rarer from PAUSE_LEAST_NS to PAUSE_MOST_NS; one that finds
- * another title than the last is followed by one more after PAUSE_LEAST_NS. The bytes are foreign;
- * a program that changes its title all the time changes its name CHANGES_MAX times. */
+ * A look may find the command line of an exec that is not reported yet, so a title counts when the
+ * next look finds the same. The interval of looks at a process grows from PAUSE_LEAST_NS to
+ * PAUSE_MOST_NS; a changed title is confirmed by another look after PAUSE_LEAST_NS. The bytes are
+ * foreign; a program that changes its title all the time changes its name CHANGES_MAX times. */
 #include "lives_state.h"
 
 #include "file_io.h"
@@ -22,8 +22,8 @@
 
 enum { TITLE_SIZE = 512, LOOKS = 16, SLOTS = 1024, CHANGES_MAX = 16 };
 
-/* Arguments are separated by NUL, and programs are started by their paths; what remains of the
- * memory after a title is filled with NUL or blanks. Returns the length; 0: no title. */
+/* Arguments are separated by NUL, and programs are started by their paths; the memory after a title
+ * is filled with NUL or blanks. Returns the length; 0: no title. */
 static size_t read_title(int32_t pid, char title[TITLE_SIZE])
 {
     char path[64];
@@ -38,7 +38,7 @@ static size_t read_title(int32_t pid, char title[TITLE_SIZE])
     return length;
 }
 
-/* A program without arguments, too, has a command line of one text. */
+/* True if it is the command line. Without arguments a command line, too, is a single text. */
 static bool is_command(const struct lives *lives, const struct image *image, const char *title,
                        size_t length)
 {

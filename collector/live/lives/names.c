@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache of ids is a two-level table, so that its memory follows the names in use. Domains and
- * categories are found by walking the table of strings; an entry that its writer never finished
- * is stepped over to the next one whose hash is right. */
+ * categories are found by walking the table of strings; the walk skips an unfinished entry to the
+ * next one with a valid hash. */
 #include "names.h"
 
 #include "stacks.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    WALK_FACTOR = 64, /* walks together may read this many tables */
+    WALK_FACTOR = 64, /* all walks together may read this many tables */
 };
 
 int names_init(struct names *names, const struct segment *segment, struct trace *trace)
@@ -70,7 +70,7 @@ static uint32_t *slot(struct names *names, uint32_t id)
     return *page ? *page + id % NAMES_PAGE : NULL;
 }
 
-/* The part of a text before a separator, or all of it; moves to what follows. */
+/* The part of a text before a separator, or all of it; *rest moves past it. */
 static struct trace_string take_part(struct trace_string *rest, char separator)
 {
     const char *end = memchr(rest->bytes, separator, rest->length);
@@ -81,7 +81,7 @@ static struct trace_string take_part(struct trace_string *rest, char separator)
     return part;
 }
 
-/* A number and nothing else. `text` ends with a NUL or a separator. */
+/* Parses a field that is only a number. `text` ends with a NUL or a separator. */
 static bool take_number(struct trace_string *rest, int base, uint64_t *ret_number)
 {
     char digits[24], *end;
@@ -94,7 +94,7 @@ static bool take_number(struct trace_string *rest, int base, uint64_t *ret_numbe
     return *end == 0;
 }
 
-/* "FILE", "OFFSET" and perhaps "INODE": the function there, or "file+0xoffset". */
+/* Names the function of "FILE", "OFFSET" and perhaps "INODE", or "file+0xoffset". */
 static int64_t add_function(struct names *names, const char *bytes, size_t length)
 {
     char file[ANNOT_STRING_MAX + 1], text[NAMES_FUNCTION_MAX + 32];
@@ -115,7 +115,7 @@ static int64_t add_function(struct names *names, const char *bytes, size_t lengt
     return trace_string_add(names->trace, text, (size_t)shown);
 }
 
-/* What a CODE says. False: it makes no sense. */
+/* A parsed CODE; take_code returns false if it is invalid. */
 struct code {
     struct trace_string name, file;
     int32_t line;
@@ -139,7 +139,7 @@ static bool take_code(struct trace_string rest, struct code *code)
            strchr(ANNOT_CODE_KIND_PYTHON ANNOT_CODE_KIND_C ANNOT_CODE_KIND_TASK, code->kind);
 }
 
-/* The label of a function, as samples have it in their frames. */
+/* The label of a function, equal to that of sample frames. */
 static int64_t label_of(struct trace *trace, const struct code *code)
 {
     bool python = code->kind == *ANNOT_CODE_KIND_PYTHON;
@@ -155,7 +155,7 @@ static int64_t label_of(struct trace *trace, const struct code *code)
     return text ? stacks_label(trace_stacks(trace), &label) : 0;
 }
 
-/* Not those by which pyannot tries whether tracing works. */
+/* Counts traced functions, except those by which pyannot tests if tracing works. */
 static int count_traced(struct trace *trace, const struct code *code)
 {
     static const char own[] = "/pyannot/_trace.py";
@@ -169,7 +169,7 @@ static int count_traced(struct trace *trace, const struct code *code)
     return error == -ENOMEM ? error : 0;
 }
 
-/* The name that stands for its label; of one that makes no sense, its text. */
+/* The name that stands for its label; for an invalid CODE its text. */
 static int64_t add_code(struct names *names, uint32_t id, const char *bytes, size_t length)
 {
     struct code code;
@@ -213,7 +213,7 @@ int names_read(struct names *names, uint32_t id, struct annot_string *ret_string
     return 0;
 }
 
-/* The ordinal of a string that is read for the first time, and its kind; 0 if it is nonsense. */
+/* Reads a string for the first time, with its kind. The ordinal; 0: invalid. */
 static int64_t read_text(struct names *names, uint32_t id, uint8_t *ret_kind)
 {
     struct annot_string string;
@@ -283,7 +283,7 @@ static int put_number(number_table *table, uint16_t number, uint32_t value)
     return 0;
 }
 
-/* Remembers a domain or category. */
+/* Stores a domain or category. */
 static int note_number(struct names *names, uint32_t id, const struct annot_string *string)
 {
     int64_t ordinal = names_by_id(names, id);
@@ -298,7 +298,7 @@ static int note_number(struct names *names, uint32_t id, const struct annot_stri
                       (uint32_t)ordinal);
 }
 
-/* "COUNTER", unit separator, "UNIT". Its domain stands before it in the table. */
+/* Stores "COUNTER", unit separator, "UNIT". Its domain precedes it in the table. */
 static int note_unit(struct names *names, const struct annot_string *string, const char *bytes)
 {
     struct trace_string rest = {bytes, string->length}, counter = take_part(&rest, '\x1f');
@@ -313,8 +313,8 @@ static int note_unit(struct names *names, const struct annot_string *string, con
     return error == -ENOMEM ? error : 0;
 }
 
-/* "OBSERVER", unit separator, "ROLE", unit separator, and a name that the string behind it tells.
- */
+/* Stores "OBSERVER", unit separator, "ROLE", unit separator, and a name that the next string
+ * defines. */
 static int note_observer(struct names *names, const struct annot_string *string, const char *bytes)
 {
     struct trace_string rest = {bytes, string->length};
@@ -357,7 +357,7 @@ static int note_string(struct names *names, uint32_t id, const struct annot_stri
     }
 }
 
-/* Notes domains, categories, who observes them, schemas and units up to the end of the table. */
+/* Reads domains, categories, their observers, schemas and units up to the end of the table. */
 int names_walk(struct names *names)
 {
     struct annot_shared shared;
@@ -388,7 +388,7 @@ int names_walk(struct names *names)
     return 0;
 }
 
-/* Whether that of a domain or category was told: its name may be empty. */
+/* True if the domain or category is defined: its name may be empty. */
 static bool is_told(const struct names *names, uint16_t number)
 {
     return number == 0 || (number < names->numbers.count && names->numbers.items[number].id != 0);
@@ -426,7 +426,7 @@ static struct names_observer observer_of(const struct names *names, uint16_t num
                                            : (struct names_observer){0};
 }
 
-/* Numbers that nobody has told of yet may be told later, so they are asked for again. */
+/* Undefined numbers may be defined later, so they are looked up again. */
 static int64_t find_scope(struct names *names, uint16_t domain, uint16_t category)
 {
     int64_t domain_name = by_number(names, &names->domains, domain);

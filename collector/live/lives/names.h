@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From the string ids of one segment to string ordinals of the trace.
+/* Maps string ids of one segment to string ordinals of the trace.
  *
- * Each id is read from the segment once. What a segment may add to the trace is bounded: texts of
- * its table by the table's size, texts inside records by NAMES_INLINE_BYTES; beyond that names are
- * replaced by one that says so. A FUNCTION is named by a callback, and sensibly without one.
+ * Each id is read from the segment once. The additions of a segment to the trace are bounded: texts
+ * of its table by the table's size, texts inside records by NAMES_INLINE_BYTES; beyond that, names
+ * are replaced by a fixed text. A FUNCTION is named by a callback, and sensibly without one.
  * Thread-safety: none. */
 #ifndef ANNOT_NAMES_H
 #define ANNOT_NAMES_H
@@ -14,8 +14,7 @@
 
 #define NAMES_INLINE_BYTES (UINT64_C(256) << 20)
 
-/* What an id stands for, in the highest bits of its entry. A range that has a function as its name
- * is a call. */
+/* The kind of an id, in the highest bits of its entry. A range named by a function is a call. */
 enum names_kind {
     NAMES_TEXT = 0,
     NAMES_NATIVE_CALL = 1, /* a FUNCTION */
@@ -36,38 +35,38 @@ struct names_function {
     uint64_t inode;   /* of the file; 0: unknown */
 };
 
-/* Finds its name. Writes at most NAMES_FUNCTION_MAX bytes to `text`; returns their number, 0: not
- * known. */
+/* Finds its name. Writes at most NAMES_FUNCTION_MAX bytes to `text`; returns their number, 0:
+ * unknown. */
 typedef size_t names_function_fn(void *context, const struct names_function *function, char *text);
 
 typedef VEC(uint32_t) number_table; /* string ordinals by number */
 
-/* Where the name of a domain or category stands. */
+/* The string that defines a domain or category. */
 struct names_number {
     uint32_t id;     /* 0: not seen yet */
     uint16_t parent; /* of a category: its domain's number */
     bool is_category;
 };
 
-/* Who reports what has the number of a domain or category. */
+/* The observer of the events with a domain's or category's number. */
 struct names_observer {
     uint16_t observer, role;
 };
 
-/* The scope of what has a domain and a category: by the category's number, else the domain's. */
+/* The scope of events with a domain and a category: by the category's number, else the domain's. */
 struct names_scope {
     uint32_t ordinal; /* 0: not known yet */
-    uint16_t domain;  /* the number that stood beside it */
+    uint16_t domain;  /* the domain number of the last look-up */
 };
 
-/* A function that the program has told of. */
+/* A function that the program has registered. */
 struct names_known_function {
     uint32_t id, ordinal;
     uint8_t kind; /* enum names_kind */
 };
 
 struct names {
-    const struct segment *segment; /* NULL: only what was read of it */
+    const struct segment *segment; /* NULL: only strings read before */
     struct trace *trace;
     uint32_t **pages; /* by id / NAMES_PAGE; of ordinal + 1, 0 = not read yet; kinds */
     uint32_t page_count;
@@ -79,37 +78,37 @@ struct names {
     VEC(struct names_scope) scopes;
     struct map64 joined;         /* ordinals of group and series -> ordinal of "group/series" */
     int32_t pid;                 /* for `function` */
-    names_function_fn *function; /* or NULL: functions are called FILE+0xOFFSET */
+    names_function_fn *function; /* or NULL: functions are named FILE+0xOFFSET */
     void *function_context;
     VEC(struct names_known_function) functions;
-    uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: there are none yet */
+    uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: none yet */
     uint32_t walked;                   /* ids before this one are in domains and categories */
     uint32_t walk_end;                 /* string_used / 16 at the last walk */
     uint64_t walk_cost;
-    struct map64 least;  /* of CODEs that have one, by id: how long a call lasts to be wanted, ns */
+    struct map64 least;  /* minimum duration of a wanted call in ns, by id of its CODE */
     number_table queues; /* ids of QUEUEs, in order */
-    uint64_t cut;        /* texts that are "(too many different texts)" */
-    uint64_t broken;     /* ids and texts that could not be believed */
+    uint64_t cut;        /* texts replaced by "(too many different texts)" */
+    uint64_t broken;     /* invalid ids and texts */
 };
 
 /* `segment` and `trace` outlive it. 0 or -ENOMEM. */
 int names_init(struct names *names, const struct segment *segment, struct trace *trace);
 void names_fini(struct names *names);
 
-/* The ids that were read, by themselves, for the time after the segment is gone: `from` has none
- * any more. NULL: out of memory. What it knows no more is answered with 0. */
+/* Moves the ids that were read to a new object that outlives the segment; `from` becomes empty.
+ * NULL: out of memory. Unread ids give 0. */
 struct names *names_detach(struct names *from);
 void names_destroy(struct names *names); /* accepts NULL */
 
-/* Ordinals; 0 for id 0 and for what cannot be read. -ENOMEM, -EFAULT as negative numbers. */
+/* Ordinals; 0 for id 0 and for unreadable strings. -ENOMEM, -EFAULT as negative numbers. */
 int64_t names_by_id(struct names *names, uint32_t id);
 int64_t names_inline(struct names *names, const char *bytes, size_t length);
 
-/* Reads a string that is read for the first time (room for ANNOT_STRING_MAX). 1; 0: it is nonsense,
- * and counted; -EFAULT. */
+/* Reads a string for the first time (room for ANNOT_STRING_MAX). 1; 0: invalid, and counted;
+ * -EFAULT. */
 int names_read(struct names *names, uint32_t id, struct annot_string *ret_string, char *bytes);
 
-/* The entry of an id that was asked for before, with its kind; 0: names_by_id() knows. */
+/* The entry of an id that was looked up before, with its kind; 0: use names_by_id(). */
 static inline uint32_t names_entry(const struct names *names, uint32_t id)
 {
     const uint32_t *page =
@@ -117,7 +116,7 @@ static inline uint32_t names_entry(const struct names *names, uint32_t id)
     return page ? page[id % NAMES_PAGE] : 0;
 }
 
-/* Of an entry: its ordinal; the scope of ranges with it. */
+/* The ordinal of an entry; the scope of ranges with it. */
 static inline uint32_t names_entry_ordinal(uint32_t entry)
 {
     return (entry & (NAMES_ORDINAL_MAX + 1)) - 1;
@@ -128,19 +127,19 @@ static inline uint32_t names_entry_scope(const struct names *names, uint32_t ent
     return names->call_scopes[entry >> NAMES_KIND_SHIFT];
 }
 
-/* Whether a name that was asked for is that of a CODE. */
+/* True if a name that was looked up is that of a CODE. */
 static inline bool names_is_python_call(const struct names *names, uint32_t id)
 {
     return names_entry(names, id) >> NAMES_KIND_SHIFT == NAMES_PYTHON_CALL;
 }
 
-/* The scope of a range that has a name that was asked for, and no scope of its own. */
+/* The scope of a range by its name, which was looked up, if it has no other scope. */
 static inline uint32_t names_scope_by_id(const struct names *names, uint32_t id)
 {
     return names_entry_scope(names, names_entry(names, id));
 }
 
-/* How long a call with a name that was asked for lasts at least, if it is wanted: ns; 0: any is. */
+/* The minimum duration of a wanted call with a name that was looked up, in ns; 0: any. */
 static inline int64_t names_least_ns(const struct names *names, uint32_t id)
 {
     const uint64_t *least = names->least.count ? map64_find(&names->least, id) : NULL;
@@ -149,18 +148,18 @@ static inline int64_t names_least_ns(const struct names *names, uint32_t id)
 
 int64_t names_domain(struct names *names, uint16_t number);
 
-/* The scope of a record with these two numbers; cost: a load, if they were asked for before. Scope
- * 0 for what cannot be read. */
+/* The scope of a record with these two numbers; cost: a load, if they were looked up before. Scope
+ * 0 for unreadable ones. */
 int64_t names_scope(struct names *names, uint16_t domain, uint16_t category);
 
 /* "group/series" of two ordinals. */
 int64_t names_join(struct names *names, uint32_t group, uint32_t series);
 
-/* Reads the text of a schema (room for ANNOT_STRING_MAX). Its length; 0: there is none; -ENOMEM,
+/* Reads the text of a schema (room for ANNOT_STRING_MAX). Its length; 0: undefined; -ENOMEM,
  * -EFAULT. */
 int64_t names_schema(struct names *names, uint16_t number, char *text);
 
-/* Notes what the table tells by itself: units of counters go into the trace. 0, -ENOMEM, -EFAULT.
+/* Reads the new definitions of the table; units of counters go into the trace. 0, -ENOMEM, -EFAULT.
  */
 int names_walk(struct names *names);
 

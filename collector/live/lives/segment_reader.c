@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping and checking of segments, and the guarded accesses. Work functions that run under the
- * guard only load, store and copy; see guard.h. */
+/* Maps and checks segments, and does the guarded accesses. Work functions that run under the guard
+ * only load, store and copy; see guard.h. */
 #include "segment_reader.h"
 
 #include "annot_barrier.h"
@@ -19,7 +19,7 @@ enum { PUSH_TRIES = 100000 };
 
 /* ---- Names and mapping ---- */
 
-/* One field of the name up to `stop`; NULL if there is none. */
+/* Parses one field of the name up to `stop`; NULL if missing. */
 static const char *parse_field(const char *text, int base, char stop, uint64_t *ret_value)
 {
     char *end;
@@ -208,7 +208,7 @@ static int scan_work(void *context)
 {
     struct scan *scan = context;
     const struct segment *segment = scan->segment;
-    /* A hint: a block claimed after this load is seen by the next scan. */
+    /* A hint: the next scan sees a block claimed after this load. */
     uint32_t end = annot_load_relaxed(&first_page(segment)->shared.high_water);
     if (end > segment->info.block_count)
         end = segment->info.block_count;
@@ -318,7 +318,8 @@ static void set_free(const struct segment *segment, uint32_t index)
 {
     uint32_t *state = block_state(segment, index);
     uint32_t bits = annot_load_relaxed(state) & ~(uint32_t)ANNOT_BLOCK_STATE_MASK;
-    /* Nobody else changes a RELEASED or SUMS_DONE block. A claimer sees this through free_head. */
+    /* Only this thread changes a RELEASED or SUMS_DONE block. A claimer sees this through
+     * free_head. */
     annot_store_release(state, bits | ANNOT_BLOCK_FREE);
 }
 
@@ -426,7 +427,7 @@ struct control_store {
 static int control_work(void *context)
 {
     const struct control_store *store = context;
-    annot_store_relaxed(store->to, store->value); /* a hint; nothing else hangs on it */
+    annot_store_relaxed(store->to, store->value); /* a hint; orders nothing */
     return 0;
 }
 
@@ -458,8 +459,8 @@ static int masks_work(void *context)
     const struct masks_store *store = context;
     /* Partner: the load in filter_numbers, before it decides to leave the masks alone. */
     annot_store_release(&store->control->is_filtered, (uint64_t)(store->masks != NULL));
-    /* Partner: the loads of each event, in any order. Bits of numbers that are not known here are
-     * as the process made them: it knew its numbers before it told of them. */
+    /* Partner: the loads of each event, in any order. Bits of unknown numbers stay as the process
+     * set them: it knew its numbers before it published them. */
     for (int level = 0; level < ANNOT_LEVELS; level++) {
         uint64_t *mask = &store->control->category_mask[level];
         uint64_t wanted = store->masks ? store->masks->wanted[level] : UINT64_MAX;
