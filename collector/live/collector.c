@@ -37,23 +37,23 @@
 
 enum { DIRECTORY_TRIES = 8 };
 
-#define PARTIAL_NS INT64_C(500000000) /* blocks that are being filled are read and written */
+#define PARTIAL_NS INT64_C(500000000) /* between reads of blocks that are being filled */
 
 #define LOOK_NS INT64_C(1000000000)
 
 #define FIRST_LOOK_NS INT64_C(100000000)
 
-#define LATE_NS INT64_C(100000000) /* a collector that did not run for so long is late */
+#define LATE_NS INT64_C(100000000) /* a collector that did not run for this long is late */
 
-#define SETTLE_NS 2000000 /* after the gate closed, until the last look */
+#define SETTLE_NS 2000000 /* from closing the gate to the last look */
 
 struct collector {
     struct directory directory;
     struct session_file session;
     struct clock_map clock;
     struct trace *trace;
-    struct store_writer *writer; /* NULL: there is no file, or it is closed */
-    struct collector_sink sink;  /* then; or {0} */
+    struct store_writer *writer; /* NULL: without a file, or the file is closed */
+    struct collector_sink sink;  /* used without a file; else {0} */
     struct intake *intake;
     struct lives *lives;
     struct sampling sampling;
@@ -63,17 +63,17 @@ struct collector {
     struct collector_filter filter;
     struct collector_asked asked;
     struct targets targets;
-    struct places places; /* besides `directory` */
-    bool attached;        /* to running programs, which are told to join */
+    struct places places; /* in addition to `directory` */
+    bool attached;        /* to running programs, which are assigned to the session */
     int epoll_fd;         /* of intake and sampler */
     struct refusals refusals;
     uint64_t parent_id;
-    int error; /* of the file; sticks */
+    int error; /* of the file; permanent */
     int timeout_ms;
-    int64_t pool_bytes; /* of a process */
+    int64_t pool_bytes; /* of each process */
     int64_t next_partial_ns, next_look_ns;
     struct hold hold;      /* after an error of the file */
-    struct host_load load; /* when the gate opened */
+    struct host_load load; /* at the opening of the gate */
     char session_text[17], place_text[40];
     char output[PATH_MAX];
 };
@@ -94,7 +94,7 @@ static uint32_t add_text(struct trace *trace, const char *text)
 static int describe_session(struct collector *collector, const struct collector_options *options)
 {
     struct trace_session *entry = trace_session(collector->trace);
-    begin_now(entry); /* until the gate opens */
+    begin_now(entry); /* provisional, until the gate opens */
     entry->id = collector->session.id;
     entry->parent_id = collector->parent_id;
     entry->command = add_text(collector->trace, options->command);
@@ -115,7 +115,7 @@ static uint64_t parent_session(void)
     return text && *end == 0 ? id : 0;
 }
 
-/* Ticks of the programs' clock in a span of time. */
+/* Converts a time span to ticks of the programs' clock. */
 static uint64_t ticks(const struct clock_map *clock, int64_t ns)
 {
     return clock->ns_per_tick > 0 ? (uint64_t)((double)ns / clock->ns_per_tick) : 0;
@@ -158,7 +158,7 @@ static int make_session(struct collector *collector, const struct collector_opti
     snprintf(collector->session_text, sizeof(collector->session_text), "%016" PRIx64, session.id);
     error = -ENOENT;
     for (int i = 0; i < DIRECTORY_TRIES && error == -ENOENT; i++) {
-        if (i > 0) { /* the last user before us removed it */
+        if (i > 0) { /* its last user before us removed it */
             directory_close(&collector->directory);
             error = open_directory(collector, options);
         }
@@ -235,7 +235,7 @@ static int make_sampling(struct collector *collector, const struct collector_opt
     return error;
 }
 
-/* From here on the file is written beside. What it says until now, whose it is, outlives a kill. */
+/* From here on the file is written by another thread. The definitions so far survive a kill. */
 static int begin_writing(struct collector *collector)
 {
     collector->writing.writer = collector->writer;
@@ -320,7 +320,7 @@ int collector_create(const struct collector_options *options, struct collector *
     return code;
 }
 
-/* Programs leave; the session file stays until its segments are gone. */
+/* Makes programs leave; the session file stays until its segments are removed. */
 static void close_gate(struct collector *collector)
 {
     session_file_end(&collector->session);
@@ -356,7 +356,7 @@ void collector_destroy(struct collector *collector)
         session_file_remove(&collector->directory, &collector->session);
     }
     if (collector->directory.fd >= 0)
-        directory_remove_unused(&collector->directory); /* what still ran at the end may be gone */
+        directory_remove_unused(&collector->directory); /* its last users may have ended */
     targets_fini(&collector->targets);
     sampling_fini(&collector->sampling);
     if (collector->epoll_fd >= 0)
@@ -405,7 +405,7 @@ const char *collector_place_text(const struct collector *collector)
 
 /* ---- While it runs --------------------------------------------------------------------------- */
 
-/* Without room, what waits to be drained is nothing to do. */
+/* Without room, pending data of programs does not make the descriptor readable. */
 int collector_fd(const struct collector *collector)
 {
     if (collector->error != 0)
@@ -430,8 +430,8 @@ int collector_add_range(struct collector *collector, const struct sampler_range_
     return sampling_add_range(&collector->sampling, wish, ret_told);
 }
 
-/* The file cannot be written: what is whole stays. Programs keep what their buffers hold and count
- * the rest, for a recovery. */
+/* Stops when the file cannot be written: complete chunks are kept. Programs keep their buffers'
+ * contents and count the rest, for a recovery. */
 static int stop(struct collector *collector, int error)
 {
     collector->error = error;
@@ -446,7 +446,7 @@ static int look_around(struct collector *collector)
     return error != 0 ? error : places_poll_refusals(&collector->places, false);
 }
 
-/* Reads what there is. Bytes of events, or -errno. */
+/* Reads available data. Bytes of events, or -errno. */
 static int64_t take_all(struct collector *collector, int64_t now_ns, bool partial)
 {
     int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
@@ -537,8 +537,8 @@ const struct trace *collector_trace(const struct collector *collector)
 
 #define AWAIT_NS INT64_C(500000000)
 
-/* Before the session ends: those who watch queues in its programs tell what is left, in half a
- * second at most. Steps of the collector go on meanwhile. */
+/* Asks the watchers of queues in the session's programs for the rest of their data before the
+ * session ends, and waits up to half a second. The collector keeps stepping meanwhile. */
 static void await_queues(struct collector *collector, struct intake *intake)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
@@ -551,12 +551,12 @@ static void await_queues(struct collector *collector, struct intake *intake)
         nanosleep(&pause, NULL);
 }
 
-/* The end is when the gate closed, or the last event that had passed it before. */
+/* The end is the time of closing the gate, or of the last event that passed it before. */
 static int finish_session(struct collector *collector, int64_t closed_ns)
 {
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
-    (void)places_take_lines(&collector->places); /* facts: no more than help */
+    (void)places_take_lines(&collector->places); /* facts: best effort */
     (void)asked_note(&collector->asked, intake_filter(collector->intake), collector->trace);
     (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
     (void)host_load_end(collector->trace, &collector->load, &collector->sampling.processors);
@@ -583,7 +583,7 @@ int collector_complete(struct collector *collector)
         struct intake_counts counts;
         intake_count(collector->intake, &counts);
         if (counts.live_count > 0 || collector->refusals.refused.count > 0)
-            nanosleep(&settle, NULL); /* events that were under way when the gate closed */
+            nanosleep(&settle, NULL); /* events under way when the gate closed */
         collector->writing.patient = true;
         error = intake_finish(collector->intake);
         if (error == 0)

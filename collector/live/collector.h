@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector: one recording session from its first moment to the finished file.
+/* The collector: one recording session from its begin to the finished file.
  *
  *     collector_create -> { poll collector_fd for collector_timeout_ms; collector_step }* ->
  *     collector_finish -> collector_destroy
  *
- * Composes directory, intake and store, and is the only one to do so. Prints nothing, never exits.
- * Programs never wait for it: killed at any time, they go on, and collector_recover completes what
- * it left. Thread-safety: one thread per object. */
+ * The only part that composes directory, intake and store. Prints nothing, never exits. Programs
+ * never wait for it: if it is killed, they go on, and collector_recover completes its recording.
+ * Thread-safety: one thread per object. */
 #ifndef ANNOT_COLLECTOR_H
 #define ANNOT_COLLECTOR_H
 
@@ -18,15 +18,16 @@
 
 struct collector;
 
-/* What a program does whose buffer is full; numbers of the wire. */
+/* The behaviour of a program with a full buffer; numbers of the wire. */
 enum collector_policy {
-    COLLECTOR_DROP = 0,      /* its newest records are lost until there is room */
-    COLLECTOR_OVERWRITE = 1, /* a flight recorder: its oldest are; see collector_snapshot */
-    COLLECTOR_WAIT = 2,      /* it waits, a tenth of a second at most; then as DROP */
+    COLLECTOR_DROP = 0,      /* drops its newest records until there is room */
+    COLLECTOR_OVERWRITE = 1, /* a flight recorder: drops the oldest; see collector_snapshot */
+    COLLECTOR_WAIT = 2,      /* waits, a tenth of a second at most; then as DROP */
 };
 
-/* What takes events and samples in the place of a file. They refer to collector_trace(), and are
- * valid during the call. A nonzero result ends the step and sticks, as an error of a file would. */
+/* Receives events and samples instead of a file. They refer to collector_trace(), and are valid
+ * during the call. A nonzero result ends the step and is permanent, as an error of a file would
+ * be. */
 struct collector_sink {
     int (*events)(void *context, const struct event_batch *batch);
     int (*samples)(void *context, const struct sample *samples, size_t count);
@@ -34,11 +35,11 @@ struct collector_sink {
 };
 
 /* {0} is the default of all but `output`. */
-/* Options as the user gave them ("--trace-select nosuch"), or NULL: the recording says which of
- * them had no effect. The texts outlive the collector. */
+/* Options as the user gave them ("--trace-select nosuch"), or NULL: the recording lists those
+ * without effect. The texts outlive the collector. */
 struct collector_asked {
-    const char *calls, *lines; /* functions of Python traced, and their lines */
-    const char *python;        /* what pyannot observes */
+    const char *calls, *lines; /* traced functions of Python, and their lines */
+    const char *python;        /* parts that pyannot observes */
     const char *capture;
     const char *gpu;
     const char *ranges; /* functions of Python, MODULE:FUNCTION,...: without the option's name */
@@ -46,37 +47,37 @@ struct collector_asked {
 
 struct collector_options {
     struct collector_asked asked;
-    const char *directory;             /* NULL: $ANNOT_DIR or the default place */
-    const struct target *target;       /* instead: the directory of this running program; or NULL */
-    const char *output;                /* the recording; must not exist, unless `overwrite` */
-    const struct collector_sink *sink; /* instead of it: nothing is written; or NULL */
-    const char *command;               /* what is recorded, for humans */
-    const char *place;                 /* the working directory to show paths from; NULL: our own */
+    const char *directory;       /* NULL: $ANNOT_DIR or the default place */
+    const struct target *target; /* use the directory of this running program instead; or NULL */
+    const char *output;          /* the recording; must not exist, unless `overwrite` */
+    const struct collector_sink *sink; /* used instead of `output`: no file is written; or NULL */
+    const char *command;               /* the recorded command, for humans */
+    const char *place;                 /* working directory for relative paths; NULL: our own */
     const char *version;               /* of annot */
-    const char *note;                  /* a sentence for who reads the recording; NULL: none */
-    uint64_t volume_bytes;             /* of a file of the recording; 0: there is one */
+    const char *note;                  /* a sentence for readers of the recording; NULL: none */
+    uint64_t volume_bytes;             /* size of a file of the recording; 0: a single file */
     uint64_t pool_bytes;               /* buffer of each process; 0 = 16 MiB */
-    const char *filter;  /* which events, see annot_filter.h; NULL = all; at most 240 bytes */
-    const char *capture; /* record inside of this range alone: struct annot_session; NULL = all */
+    const char *filter;  /* of events, see annot_filter.h; NULL = all; at most 240 bytes */
+    const char *capture; /* record only inside this range: struct annot_session; NULL = all */
     int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
-    const char *launch_library;   /* the library that tells launches, if known; or NULL */
+    const char *launch_library;   /* the library that reports launches, if known; or NULL */
     double range_budget;          /* percent of a processor for ranges; 0 = no limit */
     enum collector_policy policy;
-    uint32_t sample_hz;          /* 0 = no samples of what runs */
+    uint32_t sample_hz;          /* of running threads; 0 = no such samples */
     uint32_t sample_first_hz;    /* for the first second of CPU time; 0 = sample_hz */
-    uint32_t off_cpu_rate_max;   /* a second; 0 = the default */
+    uint32_t off_cpu_rate_max;   /* per second; 0 = the default */
     enum sampling_rung rung_max; /* 0 = the best that works */
-    uint32_t gpu_hz; /* counters of the machine's GPUs, if it has NVIDIA's library; 0 = none */
-    bool attach;     /* nobody joins but by collector_annotate */
+    uint32_t gpu_hz; /* of counters of the machine's GPUs, with NVIDIA's library; 0 = off */
+    bool attach;     /* processes join only by collector_annotate */
     bool overwrite;  /* the recording may exist */
-    bool paused;     /* programs begin to record at collector_open_gate only */
-    bool off_cpu;    /* samples also of what waits */
-    bool launches;   /* stacks of those who launch work of GPUs, if it samples */
+    bool paused;     /* programs do not record before collector_open_gate */
+    bool off_cpu;    /* also sample waiting threads */
+    bool launches;   /* stacks of launches of GPU work, if it samples */
     bool ranges;     /* collector_add_range will be called */
-    bool no_source;  /* texts of source files stay out of the recording */
+    bool no_source;  /* leave texts of source files out of the recording */
 };
 
-/* 0 or -errno. Where it failed is told in error->what. */
+/* 0 or -errno. error->what describes the failure. */
 struct collector_error {
     char what[256]; /* "cannot write FILE: No space left on device" */
     char hint[256];
@@ -86,7 +87,7 @@ int collector_create(const struct collector_options *options, struct collector *
                      struct collector_error *ret_error);
 void collector_destroy(struct collector *collector);
 
-/* Removes the recording again: the command could not be started. Devices are left alone. */
+/* Removes the recording because the command could not be started. Devices are left alone. */
 void collector_remove_output(const struct collector *collector);
 
 /* The value for ANNOT_SESSION of the command. */
@@ -95,47 +96,47 @@ const char *collector_session_text(const struct collector *collector);
 /* The value for ANNOT_PLACE of the command. */
 const char *collector_place_text(const struct collector *collector);
 
-/* Programs begin to record. Done by collector_create unless it was paused. 0 or -errno. */
+/* Lets programs record. Done by collector_create unless it was paused. 0 or -errno. */
 int collector_open_gate(struct collector *collector);
 
-/* Switches the annotations of a running program on, and of its descendants: when the gate opens.
- * Of a paused collector that attaches. One without libannot takes part if it loads it later. 0;
- * -EBUSY: another session has them, its recording in ret_other (PATH_MAX); -EXDEV: the program uses
- * another directory; -errno. */
+/* Assigns a running program and its descendants to the session when the gate opens.
+ * For a paused collector that attaches. A program without libannot takes part if it loads it later.
+ * 0; -EBUSY: another session has it, its recording in ret_other (PATH_MAX); -EXDEV: the program
+ * uses another directory; -errno. */
 int collector_annotate(struct collector *collector, const struct target *target, char *ret_other);
 
-/* A sentence for who reads the recording, beside that of the options. 0 or -ENOMEM. */
+/* Adds a sentence for readers of the recording to that of the options. 0 or -ENOMEM. */
 int collector_note(struct collector *collector, const char *text);
 
-/* Samples a process and its descendants: struct sampler's sampler_track. A paused collector begins
- * with it when its gate opens. 0, -ESRCH, -EPERM. */
+/* Samples a process and its descendants: struct sampler's sampler_track. A paused collector starts
+ * when its gate opens. 0, -ESRCH, -EPERM. */
 int collector_track(struct collector *collector, int pid, unsigned flags);
 
 /* Makes ranges of functions: struct sampler's sampler_add_range, of a collector with `ranges`. */
 int collector_add_range(struct collector *collector, const struct sampler_range_wish *wish,
                         struct sampler_range_told *ret_told);
 
-/* Readable when there is something to do at once; else call collector_step after the timeout,
- * which adapts: 1 ms while data flow, 16 ms when nothing happens. Both may be others after each
- * step; -1: nothing is waited for. */
+/* Readable when work is pending; else call collector_step after the timeout, which adapts: 1 ms
+ * while data flow, 16 ms when idle. Both may change with each step; -1: no descriptor to wait
+ * for. */
 int collector_fd(const struct collector *collector);
 int collector_timeout_ms(const struct collector *collector);
 
-/* Drains all there is, as long as the disk takes it; what it does not take stays in shared memory.
- * 0, or -errno of the file: the recording then holds what was whole, and programs go on into their
- * buffers. The error sticks. */
+/* Drains available data while the disk keeps up; the rest stays in shared memory. 0, or -errno of
+ * the file: the recording then holds the complete chunks, and programs go on into their buffers.
+ * The error is permanent. */
 int collector_step(struct collector *collector);
 
-/* Without a file: stretches off the CPU that go on are handed to the sink as far as they have come,
- * with SAMPLE_UNFINISHED, each time anew. 0 or -errno. */
+/* Without a file: passes unfinished stretches off the CPU to the sink with their length so far and
+ * SAMPLE_UNFINISHED, again at each call. 0 or -errno. */
 int collector_tell_waiting(struct collector *collector);
 
-/* A child of the caller ended. */
+/* Call when a child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);
 
-/* The command itself: its status goes into the recording. */
-/* The block of the program that asked for the recording: CLOCK_MONOTONIC, from begin to end. 0 or
- * -errno. */
+/* Records the status of the command itself. */
+/* Records the block of the program that requested the recording: CLOCK_MONOTONIC, from begin to
+ * end. 0 or -errno. */
 int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns);
 void collector_note_command(struct collector *collector, int wait_status);
 
@@ -149,11 +150,11 @@ struct collector_counts {
 void collector_count(const struct collector *collector, struct collector_counts *ret_counts);
 
 /* Closes the gate, drains for the last time and completes the file, which others may read when it
- * returns. Then comes collector_finish. 0 or -errno, as that. */
+ * returns. Call collector_finish next. 0 or its -errno. */
 int collector_complete(struct collector *collector);
 
-/* As collector_complete, if that was not called; then leaves the directory as it was.
- * Programs that were attached to have a tenth of a second to notice and to unmap what they had.
+/* As collector_complete, if that was not called; then restores the directory.
+ * Attached programs have a tenth of a second to notice and to unmap their segments.
  * 0 or the first -errno, for instance of a full disk: then session and segments stay, and
  * collector_recover completes the recording. The trace stays readable until collector_destroy. */
 int collector_finish(struct collector *collector);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that had no effect on the recording: looked at when all of it is there. */
+/* Notes options that had no effect on the complete recording. */
 #include "collector_asked.h"
 
 #include "stacks.h"
@@ -49,7 +49,7 @@ static bool has_calls(const struct trace *trace)
     return has_sums(trace, SAMPLE_ROLE_CALLS) || trace_fact_value(trace, TRACE_FACT_TRACED) > 0;
 }
 
-/* Why pyannot traced nothing. */
+/* The reason why pyannot traced nothing. */
 static const char *reason_of(const struct trace *trace, const char *part, const char *otherwise)
 {
     const char *missing = find_note(trace, "Python without pyannot: ");
@@ -76,7 +76,7 @@ static int note_tracing(const struct collector_asked *asked, struct trace *trace
     return error;
 }
 
-/* As the option has it: a function is a category of a domain of its own. */
+/* Notes a rule in the form of the option: each function is a category in a separate domain. */
 static int note_rule(struct trace *trace, const struct annot_filter_rule *rule)
 {
     static const char functions[] = ANNOT_FUNCTIONS_DOMAIN "/";
@@ -86,7 +86,7 @@ static int note_rule(struct trace *trace, const struct annot_filter_rule *rule)
     bool is_out = rule->level == ANNOT_FILTER_OFF;
     bool is_function = rule->length > prefix && memcmp(rule->pattern, functions, prefix) == 0;
     if (is_function && rule->pattern[prefix] == '*' && rule->length == prefix + 1)
-        return 0; /* not said by anybody */
+        return 0; /* not given by a user */
     text_format(&text, "--%s %s%.*s",
                 is_function ? "functions"
                 : is_out    ? "disable"
@@ -167,7 +167,7 @@ static bool has_gpu_work(const struct trace *trace)
     return false;
 }
 
-/* Where libannot-gpu has given a reason, that is a note already. */
+/* Skipped if libannot-gpu has given a reason, which is a note already. */
 static int note_gpu(const char *option, struct trace *trace)
 {
     if (has_gpu_work(trace) || find_note(trace, "GPU: "))

@@ -8,7 +8,7 @@
 
 struct trace;
 
-/* When all events and facts are in the trace: notes for it. 0 or -errno. */
+/* Adds the notes; call when all events and facts are in the trace. 0 or -errno. */
 int asked_note(const struct collector_asked *asked, const struct filter_rules *rules,
                struct trace *trace);
 

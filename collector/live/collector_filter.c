@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unreadable rules of the session's file leave the present ones as they are. */
+/* Unreadable rules of the session's file leave the current ones unchanged. */
 #include "collector_filter.h"
 
 #include "annot_places.h"
@@ -41,7 +41,7 @@ int collector_filter_init(struct collector_filter *filter, struct annot_session 
     return 0;
 }
 
-/* As people say it, before the rules: what is none of them is skipped by who reads these. */
+/* Writes the capture range in readable form before the rules; parsers of rules skip it. */
 static void describe_capture(const char *capture, struct text *text)
 {
     const char *domain = strchr(capture, '\x1f');

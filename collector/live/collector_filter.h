@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter of a collector's session: at its begin, and while it runs; its end of `annot set`,
- * whose other end is collector_sessions.c. Thread-safety: one thread per object. */
+/* The filter of a collector's session, at its begin and while it runs: the collector's end of
+ * `annot set`; the other end is collector_sessions.c. Thread-safety: one thread per object. */
 #ifndef ANNOT_COLLECTOR_FILTER_H
 #define ANNOT_COLLECTOR_FILTER_H
 
@@ -22,19 +22,19 @@ struct collector_filter {
     struct session_filter_watch watch;
     uint32_t told; /* sequence */
     char capture[ANNOT_CAPTURE_MAX + 1];
-    bool is_new; /* the recording does not say it yet */
+    bool is_new; /* not in the recording yet */
 };
 
-/* Rules and capture range, into a session that is being made. 0 or -E2BIG. */
+/* Writes rules and capture range into a session that is being made. 0 or -E2BIG. */
 int collector_filter_init(struct collector_filter *filter, struct annot_session *session,
                           const struct collector_options *options);
 
-/* Takes rules that somebody has changed, or that the session began with, for the programs and for
- * the recording. 0 or -ENOMEM. Cost, without a change: a system call. */
+/* Applies changed or initial rules to the programs and the recording. 0 or -ENOMEM. Cost, without a
+ * change: a system call. */
 int collector_filter_take(struct collector_filter *filter, struct intake *intake,
                           struct trace *trace);
 
-/* After a step of the intake: whoever changed the rules waits for this. */
+/* Call after a step of the intake: writers of the rules wait for this. */
 void collector_filter_told(struct collector_filter *filter);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of functions: by the process's own view of the file system, by its executable, by path.
- * The inode decides whether it is the file. */
+/* Opens files of functions: by the process's view of the file system, by its executable, by path.
+ * The inode decides if it is the right file. */
 #include "collector_functions.h"
 
 #include "file_io.h"
@@ -18,10 +18,10 @@
 enum { FILES_MAX = 1024 };
 
 struct function_file {
-    char *path; /* as the process tells it */
+    char *path; /* in the process's view */
     uint64_t inode;
-    int32_t pid;          /* whose path it is, if the inode is not known */
-    struct elf_file *elf; /* NULL: not to be had, or no such file */
+    int32_t pid;          /* owner of the path, if the inode is not known */
+    struct elf_file *elf; /* NULL: unreadable, or not the file */
     struct symbol_module *symbols;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions that programs tell by file and offset: each file is opened once.
+/* Names of functions that programs give by file and offset: each file is opened once.
  *
- * Foreign bytes: bounded; a file that is not the one that the program ran names nothing.
+ * Foreign bytes: bounded; a file other than the one that the program ran is not used.
  * Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_FUNCTIONS_H
 #define ANNOT_COLLECTOR_FUNCTIONS_H

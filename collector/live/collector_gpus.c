@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of GPUs as counters of the recording: of a process of their own, since they are the
- * machine's and no program's, with a thread for each GPU. An entry of the thread says which GPU it
- * is, so that readers find those of programs, which number them in their own ways. */
+/* Readings of GPUs as counters of the recording: of a separate process, since they belong to the
+ * machine and to no program, with a thread for each GPU. The entry of the thread identifies the
+ * GPU, so that readers can match it with programs, which number GPUs differently. */
 #include "collector_gpus.h"
 
 #include "clock_now.h"
@@ -24,14 +24,14 @@
 /* Read several times a second.
  *
  * libnvidia-ml.so.1 comes with the driver and is opened, never linked; the few functions and
- * structs in use are declared here, as its interface has had them since 2012. Its calls may take
- * milliseconds, so a thread of its own makes them; the collector takes what it has read when it
- * likes. What a GPU has not is not asked for again.
- * Threads: the reader's fills a list under a lock; the rest is of the collector's. */
+ * structs used are declared here, as its interface has had them since 2012. Its calls may take
+ * milliseconds, so a separate thread makes them, and the collector takes the readings at any time.
+ * A counter that a GPU does not support is not queried again.
+ * Threads: the reader's fills a list under a lock; the rest belongs to the collector's. */
 
-/* A GPU, or an instance of one. Texts that the library does not give are empty. */
+/* A GPU, or an instance of one. Texts that the library does not provide are empty. */
 struct nvml_about {
-    char name[NVML_TEXT_SIZE];  /* as the library numbers it: "GPU 3", "GPU 3 MIG 0" */
+    char name[NVML_TEXT_SIZE];  /* in the library's numbering: "GPU 3", "GPU 3 MIG 0" */
     char model[NVML_TEXT_SIZE]; /* "NVIDIA H100 80GB HBM3" */
     char uuid[NVML_TEXT_SIZE], card[NVML_TEXT_SIZE], place[NVML_TEXT_SIZE]; /* trace_devices.h */
 };
@@ -70,7 +70,7 @@ struct functions {
     int (*get_power)(nvml_handle, unsigned *); /* mW */
     int (*get_clock)(nvml_handle, int, unsigned *);
     int (*get_temperature)(nvml_handle, int, unsigned *);
-    /* NULL: an older library has none. */
+    /* NULL: missing in an older library. */
     int (*get_name)(nvml_handle, char *, unsigned);
     int (*get_uuid)(nvml_handle, char *, unsigned);
     int (*get_pci)(nvml_handle, struct nvml_pci *);
@@ -79,7 +79,7 @@ struct functions {
 };
 
 struct device {
-    nvml_handle handle; /* NULL: it cannot be asked */
+    nvml_handle handle; /* NULL: it cannot be queried */
     bool missing[NVML_COUNTERS];
     struct nvml_about about;
 };
@@ -92,7 +92,7 @@ struct nvml {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ends_changed;
-    bool ends;                 /* with the lock, as what follows */
+    bool ends;                 /* under the lock, as the following */
     struct nvml_reading *list; /* LIST_MAX */
     size_t count;
 };
@@ -131,7 +131,7 @@ static bool find_functions(void *library, struct functions *call)
     return true;
 }
 
-/* What the library does not know stays empty. */
+/* Fills the texts; unknown ones stay empty. */
 static void describe(const struct functions *call, struct device *device)
 {
     struct nvml_about *about = &device->about;
@@ -144,7 +144,7 @@ static void describe(const struct functions *call, struct device *device)
         snprintf(about->place, NVML_TEXT_SIZE, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
 }
 
-/* NULL: there are too many. */
+/* NULL: too many devices. */
 static struct device *add_device(struct nvml *nvml, nvml_handle handle)
 {
     if (nvml->device_count == NVML_DEVICES_MAX)
@@ -156,7 +156,7 @@ static struct device *add_device(struct nvml *nvml, nvml_handle handle)
     return device;
 }
 
-/* Of a GPU that is shared out; any other one has none. */
+/* Adds the instances of a partitioned GPU. */
 static void find_instances(struct nvml *nvml, unsigned number)
 {
     const struct functions *call = &nvml->call;
@@ -193,7 +193,7 @@ static void find_devices(struct nvml *nvml)
         find_instances(nvml, i);
 }
 
-/* One that is asked for; whether there is an answer. */
+/* Reads one counter; false: not supported. */
 static bool read_one(struct nvml *nvml, uint32_t device, enum nvml_counter counter, double *ret)
 {
     const struct functions *call = &nvml->call;
@@ -232,7 +232,7 @@ static bool read_one(struct nvml *nvml, uint32_t device, enum nvml_counter count
 static void keep(struct nvml *nvml, const struct nvml_reading *reading)
 {
     pthread_mutex_lock(&nvml->lock);
-    if (nvml->count < LIST_MAX) /* else nobody has looked for many minutes */
+    if (nvml->count < LIST_MAX) /* else not read for many minutes: drop it */
         nvml->list[nvml->count++] = *reading;
     pthread_mutex_unlock(&nvml->lock);
 }
@@ -253,7 +253,7 @@ static void read_all(struct nvml *nvml)
         }
 }
 
-/* Until the next reading is due; false: it ends. */
+/* Waits until the next reading is due; false: stop. */
 static bool wait_for(struct nvml *nvml, int64_t due_ns)
 {
     const struct timespec until = clock_own_time(due_ns);
@@ -266,7 +266,7 @@ static bool wait_for(struct nvml *nvml, int64_t due_ns)
     return goes_on;
 }
 
-/* A reading that took longer than its turn does not make the next ones come closer together. */
+/* Reads periodically. A reading that took longer than its period does not shorten the next ones. */
 static void *run(void *context)
 {
     struct nvml *nvml = context;
@@ -338,7 +338,7 @@ void nvml_end(struct nvml *nvml)
     pthread_join(nvml->thread, NULL);
 }
 
-/* The oldest ones, which are forgotten; returns how many. */
+/* Takes and removes the oldest readings; returns their number. */
 static size_t nvml_take(struct nvml *nvml, struct nvml_reading *readings, size_t max)
 {
     pthread_mutex_lock(&nvml->lock);
@@ -350,7 +350,7 @@ static size_t nvml_take(struct nvml *nvml, struct nvml_reading *readings, size_t
     return count;
 }
 
-/* Of a device that there was a reading of. Lives as long as `nvml`. */
+/* The description of a device with a reading. Lives as long as `nvml`. */
 static const struct nvml_about *nvml_device(const struct nvml *nvml, uint32_t device)
 {
     return &nvml->devices[device].about;
@@ -391,7 +391,7 @@ static uint32_t add_text(struct trace *trace, const char *text, int *error)
     return ordinal < 0 ? 0 : (uint32_t)ordinal;
 }
 
-/* The process, once there is a reading. No pid: no program ran there. */
+/* Adds the process at the first reading. No pid: it is not a program. */
 static int enter(struct gpus *gpus, struct trace *trace)
 {
     int error = 0;
@@ -433,7 +433,7 @@ static int identify(struct trace *trace, const struct nvml_about *about, uint32_
     return 0;
 }
 
-/* The thread of a device: "GPU 0: NVIDIA H100". */
+/* Adds the thread of a device: "GPU 0: NVIDIA H100". */
 static int enter_device(struct gpus *gpus, struct trace *trace, uint32_t device)
 {
     const struct nvml_about *about = nvml_device(gpus->nvml, device);
@@ -455,7 +455,7 @@ static int enter_device(struct gpus *gpus, struct trace *trace, uint32_t device)
     return error == -ENOSPC ? 0 : error;
 }
 
-/* "GPU 0 power"; the unit is known before the first value. 0 or -errno. */
+/* Defines "GPU 0 power"; sets the unit before the first value. 0 or -errno. */
 static int name_counter(struct gpus *gpus, struct trace *trace, const struct nvml_reading *reading)
 {
     const struct nvml_about *about = nvml_device(gpus->nvml, reading->device);
@@ -480,7 +480,7 @@ static int know(struct gpus *gpus, struct trace *trace, const struct nvml_readin
     return error;
 }
 
-/* Events of one thread. */
+/* Passes on events of one thread. */
 static int hand_on(struct sampling *sampling, const struct event *events, uint32_t count)
 {
     struct gpus *gpus = &sampling->gpus;
@@ -504,7 +504,7 @@ static uint32_t count_of_thread(const struct event *events, uint32_t count)
     return same;
 }
 
-/* 1: there may be more; 0; -errno. */
+/* Passes on one batch of readings. 1: there may be more; 0; -errno. */
 static int take_some(struct sampling *sampling)
 {
     struct gpus *gpus = &sampling->gpus;

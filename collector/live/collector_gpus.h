@@ -10,7 +10,7 @@
 struct nvml;
 struct sampling;
 
-enum { NVML_DEVICES_MAX = 128, NVML_TEXT_SIZE = 96 }; /* of eight GPUs with seven instances each */
+enum { NVML_DEVICES_MAX = 128, NVML_TEXT_SIZE = 96 }; /* eight GPUs with seven instances each */
 
 enum nvml_counter {
     NVML_UTILISATION,
@@ -23,27 +23,27 @@ enum nvml_counter {
     NVML_COUNTERS
 };
 
-/* Reads so often a second, in a thread of its own. NULL and 0: this machine has no such library;
- * else -errno. destroy accepts NULL. */
+/* Starts a separate thread that reads at this frequency. NULL and 0: this machine has no such
+ * library; else -errno. destroy accepts NULL. */
 int nvml_start(uint32_t frequency_hz, struct nvml **ret_nvml);
 void nvml_destroy(struct nvml *nvml);
 
-/* No more readings. */
+/* Stops the readings. */
 void nvml_end(struct nvml *nvml);
 
-/* What they become: counters of a thread of the recording for each device. {0} is none. */
+/* Converts readings to counters, with a thread of the recording for each device. {0} is empty. */
 struct gpus {
     struct nvml *nvml;
-    bool entered; /* there are entries for them: */
+    bool entered; /* they are entered in the trace: */
     uint32_t process, domain, scope;
 
     struct {
-        uint32_t thread;               /* 1 + ordinal; 0: there was no reading of it yet */
-        uint32_t names[NVML_COUNTERS]; /* 0: not met yet */
+        uint32_t thread;               /* 1 + ordinal; 0: no reading yet */
+        uint32_t names[NVML_COUNTERS]; /* 0: no value yet */
     } devices[NVML_DEVICES_MAX];
 };
 
-/* Hands on new readings. 0 or -errno. */
+/* Passes on new readings. 0 or -errno. */
 int gpus_step(struct sampling *sampling);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine: what a recording says of it, and what recording takes of it. */
+/* The machine: its facts for a recording, and the resources that recording needs. */
 #include "collector_host.h"
 
 #include "annot_wire.h"
@@ -18,10 +18,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* ---- What a recording says of it ------------------------------------------------------------- */
+/* ---- Facts of the machine ------------------------------------------------------------------- */
 
-/* Its boot tells whether the times of two recordings are of one clock; its wall clock, how far two
- * machines are apart. */
+/* Its boot id shows if two recordings share a clock; its wall clock, how far two machines are
+ * apart. */
 
 enum { ANCHOR_TRIES = 5, BOOT_ID_TEXT = 64 };
 
@@ -41,7 +41,7 @@ void host_describe_place(struct trace *trace, const struct collector_options *op
     if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
         entry->processors = (uint32_t)CPU_COUNT(&processors);
     if (options->note)
-        (void)trace_fact_set(trace, FACT_NOTE, options->note, 1); /* out of memory: without it */
+        (void)trace_fact_set(trace, FACT_NOTE, options->note, 1); /* out of memory: omit it */
 }
 
 void host_add_processors(struct trace *trace, cpu_set_t *known, int32_t pid)
@@ -89,7 +89,7 @@ static void read_boot_id(uint8_t boot_id[16])
         memset(boot_id, 0, 16);
 }
 
-/* The closest of a few readings. */
+/* The most precise of a few readings. */
 static struct trace_anchor read_wall_clock(void)
 {
     struct trace_anchor best = {.error_ns = INT64_MAX};
@@ -111,7 +111,7 @@ int host_anchor(struct trace *trace)
     return added < 0 ? (int)added : 0;
 }
 
-/* What launchers of parallel programs tell each of their processes; -1: nothing. */
+/* A number that launchers of parallel programs set in each of their processes; -1: unset. */
 static int64_t count_of_launcher(const char *const *names)
 {
     uint64_t count;
@@ -160,7 +160,7 @@ int host_describe(struct trace *trace)
     return clock < 0 ? (int)clock : host_anchor(trace);
 }
 
-/* ---- Who had the processors ------------------------------------------------------------------ */
+/* ---- Use of the processors ------------------------------------------------------------------ */
 
 /* Lines of /proc/stat, "cpu0 USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...", in ticks. The
  * time of guests is part of that of users. */
@@ -194,7 +194,7 @@ void host_load(struct host_load *ret_load)
     free(text);
 }
 
-/* Zero where a processor went and came back in between. */
+/* Zero if a processor was removed and came back in between. */
 static uint64_t since(uint64_t before, uint64_t now)
 {
     return now > before ? now - before : 0;
@@ -228,9 +228,9 @@ int host_load_end(struct trace *trace, const struct host_load *load, const cpu_s
     return error;
 }
 
-/* ---- What it takes --------------------------------------------------------------------------- */
+/* ---- Needs ---------------------------------------------------------------------------------- */
 
-/* Sizes of a segment as libannot lays it out (libannot/src/segment.c) when nothing is told. */
+/* Sizes of a segment in libannot's default layout (libannot/src/segment.c). */
 
 static uint64_t whole_pages(uint64_t size)
 {

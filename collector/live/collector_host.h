@@ -14,8 +14,8 @@ struct trace;
 
 /* ---- Needs of a program at its defaults, in bytes ---- */
 
-/* The size of its file in shared memory, which is sparse. Under a smaller RLIMIT_FSIZE the program
- * gets a smaller buffer, and below what it needs it is not recorded. */
+/* The size of its sparse file in shared memory. Under a smaller RLIMIT_FSIZE the program gets a
+ * smaller buffer; below the needed size it is not recorded. */
 uint64_t host_wants_file_bytes(void);
 uint64_t host_needs_file_bytes(void);
 
@@ -24,23 +24,24 @@ uint64_t host_needs_memory_bytes(void);
 
 /* ---- Facts ---- */
 
-/* Name and kernel of this machine, for the session and as host 0, with its boot and its wall clock.
- * 0 or -ENOMEM. */
+/* Adds name and kernel of this machine, for the session and as host 0, with its boot and its wall
+ * clock. 0 or -ENOMEM. */
 int host_describe(struct trace *trace);
 
-/* Where the command was begun, to which paths are shown relative (NULL: here), and how many
- * processors it may use. */
+/* Adds the folder where the command was started, the base of relative paths (NULL: our own), and
+ * the number of processors it may use. */
 void host_describe_place(struct trace *trace, const struct collector_options *options);
 
-/* The same for a running program: `known`, of those before it, gains what its threads may use. */
+/* Likewise for a running program: adds the processors of its threads to `known`, those of earlier
+ * programs. */
 void host_add_processors(struct trace *trace, cpu_set_t *known, int32_t pid);
 
-/* One more instant at which the wall clock was read: between two of them its drift is known. */
+/* Adds another reading of the wall clock: two of them give its drift. */
 int host_anchor(struct trace *trace);
 
-/* What ran on each processor since the machine started; end: what did since `load` was read, on
- * `processors`, or if there are none on those that this thread may use, becomes facts. 0 or
- * -ENOMEM. */
+/* host_load reads the time used on each processor since boot. host_load_end records the time used
+ * since `load` was read as facts: on `processors`, or if that is empty on those that this thread
+ * may use. 0 or -ENOMEM. */
 struct host_load {
     bool known;
     uint64_t used_ms[CPU_SETSIZE], stolen_ms[CPU_SETSIZE];

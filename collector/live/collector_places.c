@@ -24,15 +24,15 @@ enum {
     STRANGERS_MAX = 4096,
     PLACES_MAX = 256,
     SCAN_DEPTH_MAX = 64,
-    SCAN_COST = 50, /* a scan takes one part in so many of the time */
+    SCAN_COST = 50, /* a scan takes at most 1/SCAN_COST of the time */
     FEW = 16,       /* strangers */
 };
 
-#define FIRST_PAUSE_NS INT64_C(1000000)   /* between two looks at a stranger; it doubles */
-#define LONG_PAUSE_NS  INT64_C(64000000)  /* up to this, and more where there are many */
-#define AWAIT_NS       INT64_C(150000000) /* libannot waits a little longer */
-#define GLIMPSE_NS     INT64_C(5000000)   /* libannot is being loaded */
-#define SETTLE_NS      INT64_C(500000000) /* after which a process has its directory, or none */
+#define FIRST_PAUSE_NS INT64_C(1000000)   /* between the first looks at a stranger; it doubles */
+#define LONG_PAUSE_NS  INT64_C(64000000)  /* up to this, more with many strangers */
+#define AWAIT_NS       INT64_C(150000000) /* shorter than libannot waits */
+#define GLIMPSE_NS     INT64_C(5000000)   /* time for loading libannot */
+#define SETTLE_NS      INT64_C(500000000) /* then a process has found its directory, or will not */
 #define SCAN_NS        INT64_C(20000000)
 
 struct place {
@@ -41,10 +41,10 @@ struct place {
     struct stat status; /* of the directory */
 };
 
-/* ---- Who is elsewhere ------------------------------------------------------------------------ */
+/* ---- Processes elsewhere -------------------------------------------------------------------- */
 
-/* Whether what that name of its /proc folder leads to is not the same for us. What may not be seen
- * is of another user, and refused as such. */
+/* True if that link in its /proc folder leads elsewhere than ours. An unreadable one belongs to
+ * another user, and is refused as such. */
 static bool differs(int32_t pid, const char *name)
 {
     char path[64];
@@ -56,7 +56,7 @@ static bool differs(int32_t pid, const char *name)
     return stat(path, &ours) == 0 && (theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev);
 }
 
-/* Root may meet other users in their directories. */
+/* Root may enter other users' directories. */
 static bool is_other_user(int32_t pid)
 {
     char path[64];
@@ -67,7 +67,7 @@ static bool is_other_user(int32_t pid)
 
 /* The variables of its environment that choose a directory. */
 struct surroundings {
-    bool session, place; /* named by it */
+    bool session, place; /* set by it */
     bool directory;      /* it leads to ours */
 };
 
@@ -77,8 +77,8 @@ static const char *value_of(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
 }
 
-/* Every program without ANNOT_DIR finds that one; later places depend on its environment and on
- * what other users have made meanwhile. */
+/* Every program without ANNOT_DIR finds the first place; later places depend on its environment and
+ * on directories made by other users meanwhile. */
 static bool is_first_place(const struct directory *directory)
 {
     char first[DIRECTORY_PATH_SIZE];
@@ -119,7 +119,7 @@ static struct stranger *find_stranger(struct places *places, int32_t pid)
     return NULL;
 }
 
-/* A process began to run another program: a lives_image_fn. */
+/* A lives_image_fn: called when a process begins to run another program. */
 static void notice(void *context, int32_t pid)
 {
     struct places *places = context;
@@ -145,7 +145,7 @@ static void notice(void *context, int32_t pid)
         places->left_out++;
 }
 
-/* ---- Without eBPF: the tree below us --------------------------------------------------------- */
+/* ---- Without eBPF: the tree of descendants -------------------------------------------------- */
 
 static void scan_children(struct places *places, int32_t pid, int depth);
 
@@ -183,7 +183,7 @@ static void scan(struct places *places, int64_t now_ns)
     places->scan_ns = end_ns + (pause_ns > SCAN_NS ? pause_ns : SCAN_NS);
 }
 
-/* ---- Its place ------------------------------------------------------------------------------- */
+/* ---- Places --------------------------------------------------------------------------------- */
 
 static void destroy_place(struct place *place)
 {
@@ -194,7 +194,7 @@ static void destroy_place(struct place *place)
     free(place);
 }
 
-/* The session's file, once more. */
+/* Copies the session's file. */
 static int begin_session(struct places *places, struct place *place)
 {
     struct annot_session session;
@@ -239,14 +239,14 @@ static struct place *find_place(const struct places *places, const struct stat *
     return NULL;
 }
 
-/* Whether nothing was emitted yet: its libannot still waits. */
+/* True if its libannot still waits, so no event was emitted yet. */
 static bool is_in_time(const struct stranger *stranger)
 {
     return stranger->awaits && clock_now_ns() - stranger->before_ns < AWAIT_NS;
 }
 
-/* Returns 0 if it is in the session, or in another recording, which is noted; 1 if it was asked and
- * joins at the next generation; or -errno. */
+/* Returns 0 if it is in the session, or in another recording, which is noted; 1 if it was assigned
+ * and joins at the next generation; or -errno. */
 static int claim(struct places *places, const struct place *place, const struct stranger *stranger,
                  const struct target *target)
 {
@@ -280,7 +280,7 @@ static int note_late(struct places *places, const struct stranger *stranger,
                                        places->late_count);
 }
 
-/* Of the process the directory is known. 0 or -errno. */
+/* Joins a process with a known directory. 0 or -errno. */
 static int join(struct places *places, const struct stranger *stranger, const struct target *target,
                 struct directory *directory)
 {
@@ -295,7 +295,7 @@ static int join(struct places *places, const struct stranger *stranger, const st
     if (error != 0)
         return error;
     if (fresh)
-        directory->fd = -1; /* it is the place's now */
+        directory->fd = -1; /* now owned by the place */
     bool in_time = is_in_time(stranger);
     int told = claim(places, place, stranger, target);
     if (told < 0)
@@ -306,9 +306,9 @@ static int join(struct places *places, const struct stranger *stranger, const st
     return (fresh || told) && !in_time ? note_late(places, stranger, target) : 0;
 }
 
-/* ---- A look ---------------------------------------------------------------------------------- */
+/* ---- Looks ---------------------------------------------------------------------------------- */
 
-/* As its libannot says. */
+/* Notes the refusal given by its libannot. */
 static int refuse_told(struct places *places, const struct target *target)
 {
     struct annot_refusal_slot slot = {
@@ -338,7 +338,8 @@ static bool has_none(enum target_state state)
     return state == TARGET_SHUT || state == TARGET_STRAY || state == TARGET_HIDDEN;
 }
 
-/* It ended, or the session does: its libannot had no directory, and was not just being loaded. */
+/* True at its end, or the session's, if its libannot had no directory, and was not just being
+ * loaded. */
 static bool had_none(const struct stranger *stranger)
 {
     return has_none(stranger->state) && stranger->before_ns - stranger->without_ns >= GLIMPSE_NS;
@@ -356,7 +357,7 @@ static int take_in(struct places *places, const struct stranger *stranger,
     return error == -ENOMEM || error == 0 ? error : refuse(places, stranger, error);
 }
 
-/* 1: nothing more is to be learned of it; 0; -ENOMEM. */
+/* 1: final; 0: look again; -ENOMEM. */
 static int look(struct places *places, struct stranger *stranger, int64_t now_ns)
 {
     struct proc_stat stat;
@@ -389,7 +390,8 @@ static int look(struct places *places, struct stranger *stranger, int64_t now_ns
     return error != 0 ? error : 1;
 }
 
-/* Often at first; but libannot, whenever it is loaded, does not wait in vain. */
+/* Schedules the next look: often at first, and later often enough for libannot's wait when it is
+ * loaded. */
 static void put_off(const struct places *places, struct stranger *stranger, int64_t now_ns)
 {
     int64_t long_ns = LONG_PAUSE_NS * (int64_t)(1 + places->strangers.count / FEW);
@@ -431,7 +433,7 @@ int places_timeout_ms(const struct places *places, int most_ms)
     return most_ms;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All strangers -------------------------------------------------------------------------- */
 
 void places_open(struct places *places)
 {
@@ -439,7 +441,7 @@ void places_open(struct places *places)
     lives_watch(places->lives, notice, places);
 }
 
-/* At the end it is known of no stranger what it lost. */
+/* At the end, losses of strangers are unknown. */
 static int refuse_strangers(struct places *places)
 {
     int error = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes below annot that meet collectors elsewhere: with other mounts, another root, another
- * user namespace or another ANNOT_DIR. Each of them is looked at, from its exec on, until its
- * mappings say in which directory it is; the session is continued there. Who cannot be reached is a
- * refusal of the recording. fini accepts a zeroed object. Thread-safety: as the collector. */
+ * user namespace or another ANNOT_DIR. Each is inspected, from its exec on, until its mappings show
+ * its directory; the session is continued there. An unreachable one is a refusal of the recording.
+ * fini accepts a zeroed object. Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_PLACES_H
 #define ANNOT_COLLECTOR_PLACES_H
 
@@ -21,13 +21,13 @@ struct lives;
 struct place;
 struct trace;
 
-/* A process whose directory is not known yet. */
+/* A process with an unknown directory. */
 struct stranger {
     int32_t pid;
     uint64_t start_ticks;
     int64_t seen_ns;    /* its exec */
     int64_t before_ns;  /* the last look that found no directory */
-    int64_t without_ns; /* the first that found libannot without one; 0: none did */
+    int64_t without_ns; /* the first look that found libannot without a directory; 0: not yet */
     int64_t due_ns, pause_ns;
     bool awaits; /* its libannot waits for us: session_await */
     enum target_state state;
@@ -36,7 +36,7 @@ struct stranger {
 
 struct places {
     const struct directory *directory;  /* these outlive it: the session's own place, */
-    const struct session_file *session; /* whose file is the model of the others */
+    const struct session_file *session; /* and its file, the model of the others */
     struct intake *intake;
     struct refusals *refusals;
     struct lives *lives;
@@ -44,32 +44,34 @@ struct places {
     bool open; /* the gate is */
     VEC(struct place *) items;
     VEC(struct stranger) strangers;
-    struct map64 seen; /* without eBPF: where its stack begins, by pid */
+    struct map64 seen; /* without eBPF: hash by pid of the start of its stack */
     int64_t scan_ns;
     uint64_t late_count, left_out;
 };
 
-/* The gate of the session was opened. */
+/* Call when the gate of the session was opened. */
 void places_open(struct places *places);
 
-/* Looks for those that are due. 0 or -ENOMEM. */
+/* Inspects due strangers. 0 or -ENOMEM. */
 int places_step(struct places *places, int64_t now_ns);
 
-/* Until a step is due, `most_ms` at most. */
+/* The time until a step is due, `most_ms` at most. */
 int places_timeout_ms(const struct places *places, int most_ms);
 
-/* Refused processes of all directories; the lines of their session files. 0 or -ENOMEM. */
+/* Reads the refused processes of all directories; the lines of their session files. 0 or -ENOMEM.
+ */
 int places_poll_refusals(struct places *places, bool last);
 int places_take_lines(struct places *places);
 
-/* Programs of other places leave; when all is in the file, nothing of the session stays there. */
+/* Makes programs of other places leave; when all is in the file, the session's files there are
+ * removed. */
 void places_close(struct places *places);
 
-/* Their sessions are some to recover. */
+/* Leaves the sessions there for a recovery. */
 void places_leave(struct places *places);
 void places_fini(struct places *places);
 
-/* The value for ANNOT_PLACE of the command: by it libannot knows that it is elsewhere. */
+/* The value for ANNOT_PLACE of the command: lets libannot detect that it is elsewhere. */
 void place_text(const struct directory *directory, char text[40]);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that are to become ranges while a recording goes on: whoever asks for one writes it
- * into the session's file, the collector puts the probes and answers there (docs/wire-format.md,
+/* Functions that become ranges while a recording goes on: a requester writes one into the session's
+ * file, the collector installs the probes and writes its answer there (docs/wire-format.md,
  * "Ranges").
  *
- * Texts of the file are foreign: the user's own, so a collector with more rights than whose file it
- * is does nothing for them. */
+ * Texts of the file are foreign: only the user's own are trusted, so a collector with more rights
+ * than the file's owner refuses them. */
 #include "collector_ranges.h"
 
 #include "collector_filter.h"
@@ -41,7 +41,7 @@ static int write_field(int fd, size_t offset, size_t size, const void *bytes)
     return written < 0 ? -errno : (size_t)written == size ? 0 : -EIO;
 }
 
-/* ---- The collector's end --------------------------------------------------------------------- */
+/* ---- Collector ------------------------------------------------------------------------------ */
 
 static bool is_trusted(int fd, struct sampler_range_told *told)
 {
@@ -108,13 +108,13 @@ int ranges_take(struct sampling *sampling, const struct session_file *session)
         error =
             sampling_add_range(sampling, &(struct sampler_range_wish){.text = text, NULL}, &told);
     explain(sampling, error, &told);
-    (void)answer(session->fd, error, &told, sequence); /* else who asks waits in vain */
+    (void)answer(session->fd, error, &told, sequence); /* else the requester times out */
     return error == -ENOMEM ? error : 0;
 }
 
-/* ---- The end of those who ask ---------------------------------------------------------------- */
+/* ---- Requester ------------------------------------------------------------------------------ */
 
-/* With the lock held. */
+/* Call with the lock held. */
 static int write_wish(const struct directory *directory, const char *name, const char *text,
                       uint32_t *ret_sequence)
 {

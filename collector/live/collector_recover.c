@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a killed collector left: its recording is read, each thread's place in it is found, and the
- * rest is appended from the segments. The session file goes only when all is in the file, so a
- * recovery that is killed can be repeated. */
+/* Recovers the session of a killed collector: reads its recording, finds each thread's position in
+ * it, and appends the rest from the segments. The session file is removed last, when all is in the
+ * file, so a recovery that is killed can be repeated. */
 #include "collector_recover.h"
 
 #include "annot_places.h"
@@ -35,7 +35,7 @@
 
 enum { STEPS_MAX = 1000 };
 
-#define SETTLE_NS 2000000 /* after the gate closed, until the last look */
+#define SETTLE_NS 2000000 /* from closing the gate to the last look */
 
 struct recovery {
     struct directory *directory;
@@ -43,22 +43,22 @@ struct recovery {
     struct annot_session session;
     struct clock_map clock;
     struct lives *lives;
-    struct store_reader *reader; /* owns the trace if there is one */
+    struct store_reader *reader; /* owns the trace if set */
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
     struct function_names functions;
     struct refusals refusals;
-    struct targets gate;            /* names none, but programs that live may have to leave */
+    struct targets gate;            /* empty, but living programs may have to leave */
     VEC(struct intake_known) known; /* by thread ordinal */
     uint64_t known_events;
     int64_t last_sample_ns;      /* 0 = no samples */
     struct counted_sums counted; /* by programs */
-    bool let_go; /* programs that still run: their events until now are in the recording */
+    bool let_go;                 /* programs still run: their events until now are recorded */
     struct collector_recovered what;
 };
 
-/* ---- What the recording knows ---------------------------------------------------------------- */
+/* ---- State of the recording ----------------------------------------------------------------- */
 
 static void note_event(struct decode_thread *thread, const struct event *event)
 {
@@ -73,7 +73,7 @@ static void note_event(struct decode_thread *thread, const struct event *event)
         thread->record_count += event_is_record(event->kind);
 }
 
-/* All threads before the `count`th. */
+/* Adds entries for all threads before the `count`th. */
 static int know_threads(struct recovery *recovery, uint32_t count)
 {
     while (recovery->known.count < count) {
@@ -96,7 +96,7 @@ static int note_batch(struct recovery *recovery, const struct event_batch *batch
     return 0;
 }
 
-/* Spans count for the thread that reported them. */
+/* Counts spans for the thread that reported them. */
 static int note_spans(struct recovery *recovery, const struct event_batch *batch)
 {
     if (know_threads(recovery, batch->emitter + 1) != 0 ||
@@ -104,12 +104,12 @@ static int note_spans(struct recovery *recovery, const struct event_batch *batch
         return -ENOMEM;
     struct drain_resumed *known = &recovery->known.items[batch->emitter].resumed;
     known->thread.record_count += batch->count;
-    if (batch->source.end_offset != 0) /* else of no block: the sampler's */
+    if (batch->source.end_offset != 0) /* else not from a block: the sampler's */
         known->last[DRAIN_SPANS] = batch->source, known->seen[DRAIN_SPANS] = true;
     return 0;
 }
 
-/* The counts in the definitions may be older than the events. */
+/* Recounts the events: the counts in the definitions may be older. */
 static void count_anew(struct recovery *recovery)
 {
     struct trace *trace = recovery->trace;
@@ -134,7 +134,7 @@ static void count_anew(struct recovery *recovery)
     }
 }
 
-/* What programs counted themselves is still in their segments, as far as it is not here. */
+/* Notes samples that programs counted themselves: the segments hold the totals, including these. */
 static int note_counted(struct recovery *recovery, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(recovery->trace);
@@ -144,7 +144,7 @@ static int note_counted(struct recovery *recovery, const struct sample *sample)
     return counted_note(&recovery->counted, sample, kind) != 0 ? -ENOMEM : 1;
 }
 
-/* Threads that were only sampled are as old as their samples. What was not written is lost. */
+/* Threads that were only sampled live as long as their samples. Unwritten samples are lost. */
 static int note_samples(struct recovery *recovery)
 {
     static const char lost[] =
@@ -172,7 +172,7 @@ static int note_samples(struct recovery *recovery)
     return more;
 }
 
-/* 0, or why the recording that the session names cannot be continued. */
+/* 0, or the reason why the session's recording cannot be continued. */
 static int read_recording(struct recovery *recovery)
 {
     struct event_batch batch;
@@ -203,7 +203,7 @@ static int read_recording(struct recovery *recovery)
     return store_writer_resume(path, recovery->trace, &recovery->writer);
 }
 
-/* ---- A recording of its own ------------------------------------------------------------------ */
+/* ---- A new recording ------------------------------------------------------------------------ */
 
 static int new_recording(struct recovery *recovery)
 {
@@ -236,7 +236,7 @@ static int new_recording(struct recovery *recovery)
     return error;
 }
 
-/* ---- The rest -------------------------------------------------------------------------------- */
+/* ---- Appending ------------------------------------------------------------------------------ */
 
 static int take_batch(void *context, const struct event_batch *batch)
 {
@@ -269,7 +269,7 @@ static int make_intake(struct recovery *recovery)
     return error;
 }
 
-/* Everything that is committed now. */
+/* Appends all committed data. */
 static int drain_all(struct recovery *recovery)
 {
     for (int i = 0; i < STEPS_MAX; i++) {
@@ -285,7 +285,8 @@ static int drain_all(struct recovery *recovery)
     return 0;
 }
 
-/* Says from when on something may be missing. Programs that ended just now were seen to the end. */
+/* Notes the time from which data may be missing. Programs that ended just now were read to the end.
+ */
 static int note_unwatched(struct recovery *recovery, uint32_t left_count)
 {
     char name[128];
@@ -301,7 +302,7 @@ static int note_unwatched(struct recovery *recovery, uint32_t left_count)
     return trace_fact_set(recovery->trace, FACT_LOSS, name, recovery->what.left_count);
 }
 
-/* When it ended: at its last event, as far as anybody knows. */
+/* Sets the end to the last known event. */
 static int finish_trace(struct recovery *recovery)
 {
     struct trace *trace = recovery->trace;
@@ -332,8 +333,8 @@ static int finish_trace(struct recovery *recovery)
     return note_unwatched(recovery, left_count);
 }
 
-/* Programs that live are let go: what they do from now on is nobody's. If the session had ended in
- * order, they would have left it by then. */
+/* Detaches living programs: their later events are not recorded. If the session had ended in order,
+ * they would have left it by then. */
 static void note_living(struct recovery *recovery)
 {
     struct intake_counts counts;
@@ -467,8 +468,8 @@ struct recover_call {
     struct directory *directory;
     void (*done)(void *context, const struct collector_recovered *what);
     void *context;
-    bool standard; /* the directory is a default one, which goes when it is empty */
-    bool make;     /* new recordings */
+    bool standard; /* a default directory, which is removed when empty */
+    bool make;     /* make new recordings */
     int count;
 };
 
@@ -483,7 +484,7 @@ static void run_recovery(struct recover_call *call, struct recovery *recovery)
     free(recovery);
 }
 
-/* Its collector holds the lock. */
+/* Reports a session with a collector that holds the lock. */
 static void tell_living(const struct recover_call *call, const char *name)
 {
     struct collector_recovered what = {.living = true};
@@ -507,7 +508,7 @@ static int recover_session(struct recover_call *call, const char *name)
     }
     if (error == -EBADMSG)
         session_file_remove(call->directory, &recovery->file);
-    if (error == -EINVAL) /* a FIFO, a folder: nothing that a collector made */
+    if (error == -EINVAL) /* a FIFO, a folder: not made by a collector */
         unlinkat(call->directory->fd, name, 0);
     if (error == -EWOULDBLOCK)
         tell_living(call, name);
@@ -516,7 +517,7 @@ static int recover_session(struct recover_call *call, const char *name)
     return 0;
 }
 
-/* Whether the session of a segment is there, dead or alive. */
+/* True if the session of a segment exists, dead or alive. */
 static bool has_session(const struct directory *directory, uint64_t id)
 {
     char name[SESSION_NAME_SIZE];
@@ -524,7 +525,7 @@ static bool has_session(const struct directory *directory, uint64_t id)
     return faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A segment that nobody will ever ask for. */
+/* Recovers a segment without a session file. */
 static int recover_orphan(struct recover_call *call, const char *name)
 {
     struct segment segment;
@@ -562,7 +563,7 @@ static int recover_directory(struct recover_call *call, const char *path)
 {
     struct directory place = {.fd = -1};
     struct names_found found = {0};
-    if (access(path, F_OK) != 0) /* opening would make it */
+    if (access(path, F_OK) != 0) /* opening would create it */
         return 0;
     int error = directory_open(path, &place);
     if (error != 0)
@@ -578,14 +579,14 @@ static int recover_directory(struct recover_call *call, const char *path)
     free_names(&found);
     if (call->count > before)
         target_sweep(&place);
-    if (call->count > before || call->make) /* a collector may have ended without a look around */
+    if (call->count > before || call->make) /* a collector may have ended without cleaning up */
         directory_remove_unused(&place);
     directory_close(&place);
     call->directory = NULL;
     return error;
 }
 
-/* Visits every place, as programs may have met a collector in any that belongs to their user. */
+/* Visits every default place of the user, as programs may have met a collector in any of them. */
 static int recover_default(struct recover_call *call)
 {
     char path[DIRECTORY_PATH_SIZE];

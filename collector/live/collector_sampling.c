@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between sampler, intake and store. */
+/* Connects sampler, intake and store. */
 #include "collector_sampling.h"
 
 #include "clock_map.h"
@@ -116,7 +116,7 @@ int sampling_begin(struct sampling *sampling)
     return error;
 }
 
-/* Long recordings have ever new stacks. Half of them at least, so that it is seldom. */
+/* Long recordings keep adding stacks. Forgets at least half of them at once, so that it is rare. */
 static void forget_stacks(struct sampling *sampling)
 {
     struct stacks *stacks = trace_stacks(sampling->trace);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler inside a session: where its samples go.
+/* The sampler inside a session, and the destination of its samples.
  * Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_SAMPLING_H
 #define ANNOT_COLLECTOR_SAMPLING_H
@@ -19,17 +19,17 @@ struct store_writer;
 struct trace;
 
 struct sampling {
-    struct sampler *sampler;           /* NULL: no samples wanted */
+    struct sampler *sampler;           /* NULL: not sampling */
     struct store_writer *writer;       /* NULL: */
-    const struct collector_sink *sink; /* takes them */
+    const struct collector_sink *sink; /* receives them */
     struct clock_map *clock;           /* of the programs */
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */
-    cpu_set_t processors; /* of those that it attached to */
-    uint32_t gpu_hz;      /* of its counters; 0: none */
+    cpu_set_t processors; /* of attached processes */
+    uint32_t gpu_hz;      /* of the GPU counters; 0: off */
     struct gpus gpus;
-    uint32_t range_sequence; /* of what was asked for last, in the session's file */
+    uint32_t range_sequence; /* of the last request in the session's file */
 };
 
 /* The registry and the trace outlive it. 0 or -ENOMEM. fini accepts a zeroed object. */
@@ -37,8 +37,8 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
                   struct trace *trace, struct lives *lives);
 void sampling_fini(struct sampling *sampling);
 
-/* Now, or when the gate opens: then with what has become of the process until then. 0, -ESRCH,
- * -EPERM, -ENOMEM; a process that is gone when the gate opens is no error. */
+/* Tracks a process now, or in its state when the gate opens. 0, -ESRCH, -EPERM, -ENOMEM; a process
+ * that has ended when the gate opens is no error. */
 int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool now);
 int sampling_begin(struct sampling *sampling);
 
@@ -51,11 +51,11 @@ int sampling_step(struct sampling *sampling, const struct session_file *session)
 int sampling_finish(struct sampling *sampling);
 int sampling_tell_waiting(struct sampling *sampling);
 
-/* When a step is due, in `most_ms` at the latest. */
+/* The time until a step is due, `most_ms` at most. */
 int sampling_timeout_ms(const struct sampling *sampling, int most_ms);
 
-/* Once all is in the file: the memory of the sampler and of stacks is given back, for who reads the
- * recording next. The counts stay; without a file, stacks too. */
+/* Call when all is in the file: frees the memory of the sampler and of stacks, for later readers of
+ * the recording. Keeps the counts, and without a file the stacks. */
 void sampling_close(struct sampling *sampling);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions are read from their files. A session that ends meanwhile is left out: the lock of its
- * file shows that. */
+/* Reads sessions from their files. A session that ends meanwhile is skipped: the lock of its file
+ * shows that. */
 #include "collector_sessions.h"
 
 #include "annot_places.h"
@@ -33,7 +33,7 @@ static int read_filter(int fd, char text[COLLECTOR_FILTER_SIZE])
 {
     struct session_filter filter;
     int error = session_filter_read(fd, &filter);
-    if (error == -EAGAIN) { /* of a writer that died; its collector takes it back */
+    if (error == -EAGAIN) { /* of a writer that died; the collector will restore it */
         text[0] = 0;
         return 0;
     }
@@ -85,7 +85,7 @@ static int each_session(const struct directory *directory, collector_session_fn 
     return result;
 }
 
-/* Looking must leave nothing behind. */
+/* Closes the directory and removes it if unused: inspection must leave no files. */
 static void close_directory(struct directory *directory)
 {
     if (session_count_live(directory) == 0)
@@ -104,9 +104,10 @@ int collector_sessions(const char *directory, collector_session_fn *visit, void 
     return result;
 }
 
-/* ---- The one of a process -------------------------------------------------------------------- */
+/* ---- The session of a process --------------------------------------------------------------- */
 
-/* Where a process meets collectors; the default directory for one that does not, or for 0. */
+/* Opens the directory in which a process meets collectors, or the default one if it has none or is
+ * 0. */
 static int open_place(int32_t pid, struct target *ret_target, struct directory *ret_directory)
 {
     int error = pid ? target_look(pid, ret_target) : 0;
@@ -184,10 +185,10 @@ int collector_session_of(int32_t pid, struct collector_session *ret_session)
 struct rules_edit {
     collector_edit_fn *function;
     void *context;
-    uint32_t sequence; /* of the new text */
+    uint32_t sequence; /* sequence number of the new text */
 };
 
-/* The wishes first: a change of the sequence makes others read both. */
+/* Writes the wishes first: readers reload both when the sequence changes. */
 static int write_rules(int fd, const struct collector_rules *rules, uint32_t *ret_sequence)
 {
     int error = session_wishes_write(fd, rules->wishes);
@@ -200,7 +201,7 @@ static int edit_rules(const struct directory *directory, const char *name, struc
 {
     struct collector_rules rules = {0};
     struct annot_session session;
-    int error = session_file_peek(directory, name, &session); /* is it one, and of our version? */
+    int error = session_file_peek(directory, name, &session); /* validates file and version */
     if (error != 0)
         return error;
     int fd = file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL);
@@ -217,7 +218,7 @@ static int edit_rules(const struct directory *directory, const char *name, struc
     return error;
 }
 
-/* Sequences go around. */
+/* Sequence numbers wrap around. */
 static int wait_until_told(const struct directory *directory, const char *name, uint32_t sequence)
 {
     const struct timespec pause = {.tv_nsec = 2000000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A snapshot: reads the flight recorders of a session from shared memory, and its collector knows
- * nothing of it. */
+/* A snapshot: reads the flight recorders of a session from shared memory, unnoticed by its
+ * collector. */
 #include "collector_snapshot.h"
 
 #include "annot_wire.h"
@@ -50,13 +50,13 @@ static const char begin_one[] =
     "annot record --policy overwrite -- COMMAND begins a flight recorder; what other recordings "
     "have so far, annot report shows at any time";
 
-/* ---- Which session --------------------------------------------------------------------------- */
+/* ---- Choice of the session ------------------------------------------------------------------ */
 
 struct search {
     const struct directory *directory;
     uint64_t wanted; /* 0: any */
     int32_t pid;     /* 0: not by process */
-    uint64_t id;     /* of the one that was found */
+    uint64_t id;     /* of the session found */
     int count;
 };
 
@@ -68,7 +68,7 @@ static void found(struct search *search, uint64_t id)
     search->count++;
 }
 
-/* The session of a flight recorder; one whose collector died is as good as any. */
+/* Counts the session of a flight recorder; its collector may be dead. */
 static void consider(struct search *search, const char *name)
 {
     struct segment_name parsed;
@@ -92,7 +92,7 @@ static int search_sessions(struct search *search)
     return search->count == 0 ? -ESRCH : search->count > 1 ? -ENOTUNIQ : 0;
 }
 
-/* Facts that only the session's file knows; without it the snapshot is as good. */
+/* Reads facts that only the session's file has; the snapshot works without it. */
 static void read_session(struct taking *taking, uint64_t id)
 {
     char name[SESSION_NAME_SIZE];
@@ -131,7 +131,7 @@ static uint32_t add_text(struct trace *trace, const char *text)
     return ordinal > 0 ? (uint32_t)ordinal : 0;
 }
 
-/* The command is told by the session's own recording, if that can be read. */
+/* Copies the command from the session's own recording, if that can be read. */
 static void copy_command(struct taking *taking, struct trace_session *entry)
 {
     struct store_reader *reader = NULL;
@@ -160,7 +160,7 @@ static int describe(struct taking *taking)
     return error ? error : trace_fact_set(taking->trace, FACT_NOTE, note, 1);
 }
 
-/* It begins with the oldest event that is left, or where the oldest open range began. */
+/* Sets the begin to the oldest remaining event, or the begin of the oldest open range. */
 static void set_times(struct taking *taking, int64_t end_ns)
 {
     struct trace_session *entry = trace_session(taking->trace);
@@ -192,7 +192,7 @@ static int make_intake(struct taking *taking)
         .clock = &taking->clock,
         .lives = taking->lives,
         .session_id = taking->session.id,
-        .recover = true, /* anchors of the clock as old as the blocks */
+        .recover = true, /* its clock anchors are as old as the blocks */
         .snapshot = true,
         .only_pid = taking->snapshot->pid,
         .sink = take_batch,
@@ -222,7 +222,7 @@ static int take(struct taking *taking)
     return 0;
 }
 
-/* Its collector writes there, or a recovery will. */
+/* True if its collector, or a recovery, writes to this file. */
 static bool is_own_recording(const struct taking *taking, const char *output)
 {
     const char *path = (const char *)taking->session.recording_path;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of source files that samples were in, so that a report shows them on any machine.
+/* The texts of source files of samples, so that a report shows them on any machine.
  *
  * They are read when the recording ends. A file that changed since the first program began is not
- * the one that ran, and is left out; the recording names some of these. Paths are foreign: regular
- * files alone are opened, and what is read of them is bounded. */
+ * the one that ran, and is left out; the recording names some of these. Paths are foreign: only
+ * regular files are opened, with a size limit. */
 #include "collector_sources.h"
 
 #include "file_io.h"
@@ -24,8 +24,8 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, ALL_BYTES_MAX = 16 << 20, ROOTS_MAX = 16, NAMED_MAX = 5 };
 
-/* The begin of a process is rounded down to such a tick: a file that was written just before it
- * would seem to have changed since. Nothing loads its code that fast. */
+/* The begin of a process is rounded down to such a tick: a file written just before it would seem
+ * to have changed since. No program loads its code that fast. */
 enum { START_TICK_NS = 10000000 };
 
 #define CHANGED_FACT                                                                               \
@@ -36,7 +36,7 @@ enum { START_TICK_NS = 10000000 };
 
 struct source_reading {
     struct trace *trace;
-    int roots[ROOTS_MAX]; /* of containers that still run: files are looked for there first */
+    int roots[ROOTS_MAX]; /* of containers that still run, searched first */
     unsigned root_count;
     int64_t begin_realtime_ns; /* of the first program */
     size_t bytes;              /* kept */
@@ -112,7 +112,7 @@ static int keep_text(struct source_reading *reading, uint32_t ordinal, size_t si
     return 0;
 }
 
-/* Of a file below where the command was begun, what is behind that. */
+/* Adds the path to the list, relative to the folder where the command was started. */
 static void name_changed(struct source_reading *reading, uint32_t ordinal)
 {
     const struct source *source = stacks_get_source(trace_stacks_get(reading->trace), ordinal);
@@ -158,7 +158,7 @@ static bool is_wanted(const char *path)
     return true;
 }
 
-/* 0, also of one that cannot be read; -ENOMEM. */
+/* 0, also for an unreadable file; -ENOMEM. */
 static int take_source(struct source_reading *reading, uint32_t ordinal)
 {
     const struct source *source = stacks_get_source(trace_stacks_get(reading->trace), ordinal);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attaching and leaving. A program unmaps its segment when an event finds that the session is over.
- * Behind a shut gate no event looks, so the gate stays open for a moment: a program that emits
- * meanwhile keeps nothing. */
+ * With a closed gate no event checks, so the gate stays open for a moment: a program that emits
+ * meanwhile unmaps its segment. */
 #include "collector_targets.h"
 
 #include "clock_now.h"
@@ -26,7 +26,7 @@ static bool is_same(const struct directory *one, const struct directory *other)
            first.st_ino == second.st_ino && first.st_dev == second.st_dev;
 }
 
-/* Whether the program watches this directory, or will, should it load libannot. */
+/* Checks that the program watches this directory, or will, should it load libannot. */
 static int check_directory(struct directory *directory, const struct target *target)
 {
     struct directory theirs;
@@ -54,7 +54,7 @@ int targets_add(struct targets *targets, struct directory *directory, const stru
     error = vec_push(&targets->files, file);
     if (error == 0)
         error = target_claim(directory, target, session_id, &other);
-    if (error == -ENOENT && directory_wake(directory) > 0) /* the page was not made yet */
+    if (error == -ENOENT && directory_wake(directory) > 0) /* the page did not exist yet */
         error = target_claim(directory, target, session_id, &other);
     if (error == -EBUSY)
         memcpy(ret_other, other.recording_path, sizeof(other.recording_path));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running programs that a session has told to join it. fini accepts a zeroed object.
+/* Running programs that are assigned to a session. fini accepts a zeroed object.
  * Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_TARGETS_H
 #define ANNOT_COLLECTOR_TARGETS_H
@@ -20,21 +20,21 @@ struct target_file {
 
 struct targets {
     VEC(struct target_file) files;
-    bool gate_held; /* shut for good by targets_shut_gate */
+    bool gate_held; /* closed for good by targets_shut_gate */
 };
 
-/* collector_annotate of a session in that directory. */
+/* Does collector_annotate for a session in that directory. */
 int targets_add(struct targets *targets, struct directory *directory, const struct target *target,
                 uint64_t session_id, char *ret_other);
 
-/* The recording says where the annotations of a program are. -EBUSY, or what went wrong. */
+/* Notes the recording that has the annotations of a program. -EBUSY, or another error. */
 int targets_note_other(struct trace *trace, const struct target *target, const char *other);
 
-/* The session is over: nobody is told any more, and with a new generation that leaves the gate open
- * programs notice at their next event. */
+/* Ends the assignments when the session is over, and starts a new generation that leaves the gate
+ * open, so that programs notice at their next event. */
 void targets_release(struct targets *targets, struct directory *directory, uint64_t session_id);
 
-/* Waits a little until they have left, and shuts the gate unless others record. */
+/* Waits a little until they have left, and closes the gate unless other sessions record. */
 void targets_shut_gate(struct targets *targets, struct directory *directory,
                        const struct intake *intake);
 void targets_fini(struct targets *targets);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing, and the hold on a session whose recording cannot be written any more. */
+/* Writes chunks, and limits a session with a recording that cannot be written. */
 #include "collector_writing.h"
 
 #include "clock_now.h"
@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Its file ---------------------------------------------------------------------------------
- */
+/* ---- File ----------------------------------------------------------------------------------- */
 
 int collector_fail(struct collector_error *error, int code, const char *what, const char *hint)
 {
@@ -56,10 +55,10 @@ int writing_create(const struct collector_options *options, struct trace *trace,
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-enum { CHUNK_BYTES = 1 << 20 }; /* closed when this much waits */
+enum { CHUNK_BYTES = 1 << 20 }; /* size that closes a chunk */
 
-#define SEAL_NS INT64_C(500000000) /* the longest that a drained block waits to be sealed */
-#define LAG_NS  INT64_C(20000000)  /* what waits longer for the disk is late */
+#define SEAL_NS INT64_C(500000000) /* longest time from draining a block to sealing it */
+#define LAG_NS  INT64_C(20000000)  /* a longer wait for the disk is late */
 
 int writing_look(struct writing *writing)
 {
@@ -75,7 +74,7 @@ int writing_look(struct writing *writing)
     return progress->error;
 }
 
-/* The only one that a collector declares, also of a recording that it continues. */
+/* The only stream that a collector declares, also in a continued recording. */
 static int64_t queue_stream(struct trace *trace)
 {
     static const char name[] = "queues";
@@ -141,7 +140,7 @@ int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial)
     bool idle = writing->progress.waiting_since_ns == 0;
     bool much = pending >= CHUNK_BYTES || intake_is_pressed(writing->intake);
     bool due = old || intake_holds_much(writing->intake);
-    /* While others wait, more small chunks would only take room. */
+    /* With others waiting, more small chunks would only take room. */
     if (!(much && (!writing->writer || store_writer_has_room(writing->writer))) && !(due && idle))
         return 0;
     writing->first_pending_ns = 0;
@@ -153,7 +152,7 @@ int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial)
 
 /* ---- A recording that cannot be written ------------------------------------------------------ */
 
-/* Of all segments in the directory, also those of other sessions. */
+/* Sums up all segments in the directory, also those of other sessions. */
 static uint64_t segment_bytes(const struct directory *directory)
 {
     uint64_t bytes = 0;

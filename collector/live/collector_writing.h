@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Between intake and store: when chunks are closed, and when blocks go back to their programs.
+/* Between intake and store: closes chunks, and returns blocks to their programs.
  *
- * Drained means written. What the store writes beside (store_writer_beside) has a ticket; blocks
- * whose records it has go back when that ticket is written. While eight chunks wait for the disk,
- * nothing is drained: what programs emit stays in shared memory, and they count what finds no room
- * there. Without a file, what was handed to the sink is done with at the next look. Thread-safety:
- * as the collector. */
+ * Draining implies writing. Data that the store writes in its thread (store_writer_beside) has a
+ * ticket; blocks with records in it are returned when that ticket is written. While eight chunks
+ * wait for the disk, draining pauses: events stay in shared memory, and programs count those that
+ * find no room there. Without a file, data passed to the sink is released at the next look.
+ * Thread-safety: as the collector. */
 #ifndef ANNOT_COLLECTOR_WRITING_H
 #define ANNOT_COLLECTOR_WRITING_H
 
@@ -25,60 +25,62 @@ struct intake;
 struct store_writer;
 struct trace;
 
-/* Creates the recording. 0 or -errno, said in *error. */
+/* Creates the recording. 0 or -errno, with the reason in *error. */
 int writing_create(const struct collector_options *options, struct trace *trace,
                    struct store_writer **ret_writer, struct collector_error *error);
 
-/* Says what failed; returns `code`, which is negative errno. */
+/* Describes the failure; returns `code`, which is negative errno. */
 int collector_fail(struct collector_error *error, int code, const char *what, const char *hint);
 
-/* The first two are the owner's. */
+/* The owner sets the first two. */
 struct writing {
-    struct store_writer *writer; /* NULL: there is no file */
+    struct store_writer *writer; /* NULL: without a file */
     struct intake *intake;
-    uint64_t freed;  /* the last ticket whose blocks went back */
+    uint64_t freed;  /* the last ticket with returned blocks */
     uint64_t sealed; /* without a file: the last ticket of all */
     int64_t first_pending_ns;
     struct store_progress progress; /* at the last look */
-    bool has_room;                  /* then, too */
-    bool patient;                   /* room is waited for: the session ends */
+    bool has_room;                  /* likewise */
+    bool patient;                   /* waits for room, because the session ends */
 };
 
-/* At the beginning of a step: blocks that are in the file go back. 0, or the file's first error. */
+/* Call at the begin of a step: returns blocks that are in the file. 0, or the file's first error.
+ */
 int writing_look(struct writing *writing);
 
-/* A batch of the intake: spans of queues go to a stream that is declared when the first ones come.
- * 0 or -errno. */
+/* Writes a batch of the intake: spans of queues go to a stream that is declared with the first of
+ * them. 0 or -errno. */
 int writing_add(struct store_writer *writer, struct trace *trace, const struct event_batch *batch);
 
-/* What programs counted; the context is the store's writer. */
+/* Writes sums that programs counted; the context is the store's writer. */
 int writing_add_samples(void *writer, const struct sample *samples, size_t count);
 
-/* The same where there is no file: spans by the threads that caused them. */
+/* As writing_add without a file: spans go with the threads that caused them. */
 int sink_add(const struct collector_sink *sink, const struct event_batch *batch);
 
 /* intake_options.room, with `writing`. */
 bool writing_has_room(struct writing *writing);
 
-/* Whether the programs' losses are not the disk's: nothing has waited for it for long. */
+/* True if the disk keeps up: no data has waited for it for long, so losses of programs have another
+ * cause. */
 bool writing_keeps_up(const struct writing *writing, int64_t now_ns);
 
-/* At the end of a step: closes the present chunks if much waits, or has for long, or after a look
- * into blocks that are being filled. 0 or -errno. */
+/* Call at the end of a step: closes the current chunks if much data waits, or has for long, or
+ * after reading blocks that are being filled. 0 or -errno. */
 int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial);
 
-/* Removes a recording; what is no file, such as a device, stays. */
+/* Removes a recording; keeps a non-file such as a device. */
 void writing_remove(const char *path);
 
 /* ---- A recording that cannot be written any more (a full disk) ----
  *
- * Programs go on to record into shared memory, of which they count what finds no room, and "annot
- * recover" fetches it. What new processes may take of it that way is bounded: then nobody joins any
- * more, and the recording will say from when on. */
+ * Programs go on recording into shared memory, and count events that find no room there; "annot
+ * recover" collects them later. The memory for new processes is bounded: at the limit the session
+ * is closed to new processes, and the recording notes since when. */
 
 enum { HOLD_PAUSE_MS = 1000, HOLD_POOLS = 4 };
 
-/* The first two are the owner's. */
+/* The owner sets the first two. */
 struct hold {
     const struct directory *directory;
     const struct session_file *session;
@@ -86,10 +88,10 @@ struct hold {
     bool shut;
 };
 
-/* The shared memory may grow by HOLD_POOLS times `pool_bytes` from here on. */
+/* Starts the hold: the shared memory may grow by HOLD_POOLS times `pool_bytes`. */
 void hold_begin(struct hold *hold, int64_t pool_bytes);
 
-/* From time to time. */
+/* Call periodically. */
 void hold_step(struct hold *hold);
 
 #endif
