@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads by /proc, then a short while of sampling, then reading of those that were not seen.
+/* Lists threads from /proc, samples for a short while, then reads the threads that were not
+ * sampled.
  * Texts are foreign. Thread-safety: one thread. */
 #include "bpf_registers.h"
 #include "look_ranges.h"
@@ -46,7 +47,8 @@ static bool read_thread(pid_t pid, int32_t tid, struct look_thread *thread)
     return true;
 }
 
-/* Fills pid-side facts of each thread. Returns the threads (free), *ret_count; NULL with errno. */
+/* Fills the facts that /proc has of each thread. Returns the threads (free), *ret_count; NULL with
+ * errno. */
 static struct look_thread *proc_threads(pid_t pid, uint32_t *ret_count)
 {
     VEC(struct look_thread) threads = {0};
@@ -78,7 +80,7 @@ static void proc_call(pid_t pid, int32_t tid, struct look_call *ret_call)
     *ret_call = (struct look_call){.number = -1};
     snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
     if (file_read_text(path, text, sizeof(text)) <= 0)
-        return; /* denied, or gone */
+        return; /* denied, or the thread has ended */
     int number, got = sscanf(text,
                              "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
                              " %" SCNx64 " %" SCNx64 " %" SCNx64,
@@ -113,9 +115,9 @@ struct looking {
     struct look_ranges ranges;
     struct lives *lives;
     struct sampler *sampler;
-    struct bpf_registers registers; /* none unless sampling is by BPF */
-    struct sample *last; /* of each thread, in the order of look->threads, without its values; set 0
-                            = none */
+    struct bpf_registers registers; /* empty unless sampling is by BPF */
+    struct sample *last; /* of each thread, in the order of look->threads, without values; set 0 =
+                            not sampled */
 };
 
 /* ---- Sampling -------------------------------------------------------------------------------- */
@@ -129,7 +131,7 @@ static struct look_thread *find_thread(struct looking *looking, uint32_t ordinal
         if (process->pid == looking->options->pid &&
             looking->look->threads[i].ns_tid == thread->tid)
             return &looking->look->threads[i];
-    return NULL; /* of a descendant, or a thread that came later */
+    return NULL; /* of a descendant, or a newer thread */
 }
 
 static int on_samples(void *context, const struct sample *samples, size_t count)
@@ -148,7 +150,7 @@ static int on_samples(void *context, const struct sample *samples, size_t count)
     return 0;
 }
 
-/* What runs in the process now is known by its segment. */
+/* Registers the current image of the process by its segment. */
 static int serve(struct looking *looking)
 {
     struct look_ranges *ranges = &looking->ranges;
@@ -160,7 +162,7 @@ static int serve(struct looking *looking)
                                           ranges->segment.info.start_time_ticks, now_ns, &image);
     if (claimed < 0)
         return (int)claimed;
-    image->served_ns = 1; /* what ran in it before is not asked for */
+    image->served_ns = 1; /* earlier images are not looked up */
     image->tls_offset = ranges->segment.info.tls_offset;
     image->names = &ranges->names;
     lives_serve(looking->lives, image);
@@ -199,7 +201,7 @@ static int sample(struct looking *looking)
     };
     int error = sampler_create(&options, &looking->sampler);
     if (error != 0 || !is_sampling(looking))
-        return error; /* the lower rungs do what we do ourselves */
+        return error; /* the lower rungs do the same reading as below */
     error = sampler_track(looking->sampler, looking->options->pid, SAMPLER_TRACK_ATTACH);
     if (error != 0)
         return error;
@@ -226,7 +228,7 @@ static void apply_sample(const struct sample_sets *sets, const struct sample *sa
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* As the kernel has it, by its letter. */
+/* The kernel's state bit of a state letter. */
 static uint32_t state_of(char letter)
 {
     return letter == 'D' ? 2 : letter == 'T' ? 4 : letter == 't' ? 8 : 1;
@@ -251,7 +253,7 @@ static void classify(struct looking *looking, const struct look_stack *stack,
         thread->reason = WAIT_GIL;
 }
 
-/* If the thread still waits where it did when the registers were read. */
+/* Adds the registers if the thread still waits at the same place as when they were read. */
 static void add_frame(const struct bpf_registers *registers, int32_t tid, struct look_call *call)
 {
     for (size_t i = 0; i < registers->count; i++) {
@@ -264,7 +266,8 @@ static void add_frame(const struct bpf_registers *registers, int32_t tid, struct
     }
 }
 
-/* What it was sampled at; one that waits for a CPU all the time has its Python frames at least. */
+/* Takes a thread's sample; one that waits for a CPU all the time gets at least its Python frames.
+ */
 static int take_sample(struct looking *looking, struct look_stack *stack, uint32_t index)
 {
     const struct look_call nowhere = {.number = -1};
@@ -281,7 +284,7 @@ static int read_threads(struct looking *looking, struct look_stack *stack)
         struct look_thread *thread = &look->threads[i];
         struct look_call call;
         if (strchr("ZX", thread->state))
-            continue; /* it ended: its registers are gone */
+            continue; /* it ended, and has no registers */
         if (looking->last[i].set != 0) {
             error = take_sample(looking, stack, i);
         } else {
@@ -318,7 +321,7 @@ static int read_rest(struct looking *looking)
     return error;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole look -------------------------------------------------------------------------- */
 
 static int describe(struct looking *looking)
 {

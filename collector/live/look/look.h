@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks at one process once: what each of its threads does at present, pausing nothing.
+/* Looks at one process once: the current stack of each thread, without pausing any.
  *
  * Threads that run or switch are sampled for a short while. Those that wait all the time are read:
- * registers by /proc and a BPF iterator, stack memory and Python frames by process_vm_readv; while
- * they wait nothing of that changes. A thread that wakes up meanwhile may be told wrongly in its
- * inner frames, as any reading without a pause; its ends say so where that is seen. Thread-safety:
- * one thread. */
+ * registers by /proc and a BPF iterator, stack memory and Python frames by process_vm_readv; these
+ * do not change while they wait. If a thread wakes up meanwhile, its inner frames may be wrong, as
+ * in any reading without a pause; its ends show it where that is detected. Thread-safety: one
+ * thread. */
 #ifndef ANNOT_LOOK_H
 #define ANNOT_LOOK_H
 
@@ -17,31 +17,31 @@
 #include "trace.h"
 
 enum look_source {
-    LOOK_NOTHING = 0,   /* no stack could be had */
-    LOOK_SAMPLED = 1,   /* by the BPF program, in that instant */
+    LOOK_NOTHING = 0,   /* no stack could be read */
+    LOOK_SAMPLED = 1,   /* by the BPF program, at that instant */
     LOOK_REGISTERS = 2, /* it waits: registers of its system call, then memory */
     LOOK_PYTHON = 3,    /* Python frames only, read from memory */
 };
 
 /* A variable of a Python frame. */
 struct look_local {
-    uint32_t frame; /* of the thread's Python frames, the leaf is 0 */
+    uint32_t frame; /* index among the thread's Python frames, the leaf is 0 */
     char *name, *value;
 };
 
 struct look_thread {
     int32_t tid, ns_tid;
     char comm[16];
-    char state;                     /* as /proc tells it: 'R', 'S', 'D', 'T', ... */
-    bool running;                   /* on a CPU, or would be if there were one */
+    char state;                     /* as in /proc: 'R', 'S', 'D', 'T', ... */
+    bool running;                   /* on a CPU, or ready to run */
     bool runnable;                  /* running, but without a CPU */
     uint8_t reason;                 /* enum wait_reason, if it does not run */
     uint8_t source;                 /* enum look_source */
     uint8_t native_end, python_end; /* enum stack_end */
-    int32_t syscall;                /* it waits in; -1 = none or unknown */
+    int32_t syscall;                /* of its wait; -1 = not in one or unknown */
     uint32_t stack, path;           /* ordinals in the trace */
     bool holds_gil;
-    char name[64];             /* as Python calls it; "" = not known */
+    char name[64];             /* from Python; "" = not known */
     struct look_local *locals; /* of all Python frames, leaf first; owned by the look */
     uint32_t local_count;
 };
@@ -53,16 +53,16 @@ struct look {
     uint32_t thread_count;
     char comm[16];
     char command[COMMAND_TEXT_SIZE];
-    bool is_python;          /* its interpreter can be read */
-    bool locals_known;       /* of its interpreter, if they were asked for */
-    char python_reason[200]; /* why there are no Python frames although there should be; "" */
+    bool is_python;          /* with a readable interpreter */
+    bool locals_known;       /* with readable locals, if requested */
+    char python_reason[200]; /* the reason why expected Python frames are missing; "" */
 };
 
 struct look_options {
     int32_t pid;
     uint32_t window_ms;          /* 0 = 100 */
     enum sampling_rung rung_max; /* 0 = the best */
-    bool locals;                 /* then nothing is sampled: all threads are read */
+    bool locals;                 /* read all threads, without sampling */
 };
 
 /* 0, -ESRCH, -EPERM, -ENOMEM. */
@@ -73,16 +73,16 @@ void look_destroy(struct look *look); /* accepts NULL */
  *
  *
  * Source lines of the native frames of a look, from the debug information of their files. Slow (it
- * reads what it needs of hundreds of megabytes), so only frames that are shown are asked for. */
+ * reads parts of hundreds of megabytes), so look up only frames that are shown. */
 
 struct look_lines;
 
-/* The lines of frames of `trace`, whose files are those that process `pid` has mapped. NULL: out of
- * memory. destroy accepts NULL. */
+/* Lines of frames of `trace`, from the files that process `pid` has mapped. NULL: out of memory.
+ * destroy accepts NULL. */
 struct look_lines *look_lines_create(const struct trace *trace, int32_t pid);
 void look_lines_destroy(struct look_lines *lines);
 
-/* false: not known: no native frame, no debug information, or annot built without libdw. `ret_file`
+/* false: unknown: no native frame, no debug information, or annot built without libdw. `ret_file`
  * is valid until destroy. */
 bool look_lines_find(struct look_lines *lines, uint32_t frame, const char **ret_file,
                      int *ret_line);

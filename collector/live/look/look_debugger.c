@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking an interpreter of CPython 3.14 or later in the way that it has for debuggers.
+/* Runs code in an interpreter of CPython 3.14 or later through its interface for debuggers.
  *
- * The path of a file is written beside the state of its main thread, and a bit says so; the thread
- * runs the file between two instructions of its own. Source: PEP 768; "Remote debugging attachment
- * protocol" in CPython's documentation. Nothing is stopped. A thread that waits runs nothing: then
- * the request is taken back. That, and that it is done once, is decided by a file whose name only
- * one side can change. The folder is the process's own user's, and seen from within its root. */
+ * The path of a file is written into the state of its main thread, and a bit signals it; the thread
+ * runs the file between two of its instructions. Source: PEP 768; "Remote debugging attachment
+ * protocol" in CPython's documentation. The process is not stopped. A waiting thread does not run
+ * the file: then the request is withdrawn. Renaming a file, which only one side can do, decides
+ * this, and that it runs once. The folder belongs to the user of the process, inside its root. */
 #include "look_debugger.h"
 
 #include "look_enter.h"
@@ -32,7 +32,7 @@
 enum {
     INTERPRETERS_MAX = 1024,
     PAUSE_NS = 1000000,
-    TAKEN_NS = 100000000, /* then it is taken back */
+    TAKEN_NS = 100000000, /* then it is withdrawn */
     DONE_NS = 2000000000,
     LATE_NS = 20000000, /* it may have read the path just before */
 };
@@ -41,8 +41,8 @@ struct debugger {
     const struct look_python *run;
     struct python_debugger at;
     uint64_t thread;
-    int folder;                         /* -1: none */
-    char inside[64], outside[PATH_MAX]; /* its path, there and here */
+    int folder;                         /* -1: not created */
+    char inside[64], outside[PATH_MAX]; /* its path in the process's view, and in ours */
 };
 
 /* ---- Its memory ------------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static bool put(const struct debugger *debugger, uint64_t address, const void *b
     return process_vm_writev(debugger->run->pid, &from, 1, &to, 1, 0) == (ssize_t)size;
 }
 
-/* The main one: number 0. */
+/* The main interpreter has id 0. */
 static uint64_t find_interpreter(const struct debugger *debugger, uint64_t runtime)
 {
     uint64_t interpreter = 0;
@@ -77,7 +77,7 @@ static uint64_t find_interpreter(const struct debugger *debugger, uint64_t runti
     return 0;
 }
 
-/* Whether it can be asked so, and has not been by others. */
+/* Finds the main thread; false: it has no such interface, or another request is pending. */
 static bool find_thread(struct debugger *debugger, const struct python_location *location)
 {
     uint8_t bytes[PYTHON_DEBUG_OFFSETS_SIZE];
@@ -97,8 +97,8 @@ static bool find_thread(struct debugger *debugger, const struct python_location 
            pending == 0;
 }
 
-/* The path before what says that it is there, and that before what makes the thread look. Of the
- * last word only its lowest byte, as others change the rest. */
+/* Writes the path, then the pending flag, then the bit that makes the thread look. Of the last word
+ * only its lowest byte, as other threads change the rest. */
 static bool tell_thread(const struct debugger *debugger, const char *path)
 {
     const int32_t pending = 1;
@@ -185,7 +185,7 @@ static int fill_folder(const struct debugger *debugger)
     return error;
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Requests ------------------------------------------------------------------------------ */
 
 static bool exists(const struct debugger *debugger, const char *name)
 {
@@ -201,7 +201,7 @@ static bool wait_for(const struct debugger *debugger, const char *name, int64_t 
     return exists(debugger, name);
 }
 
-/* Whether it will not be run: nobody has taken it. */
+/* True if the file was not taken, and will not be run. */
 static bool withdraw(const struct debugger *debugger)
 {
     const int32_t pending = 0;

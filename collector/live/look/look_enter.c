@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading a library into a process that runs: see look.h. */
+/* Loads a library into a running process: see look_enter.h. */
 #include "look_enter.h"
 
 #include "elf_symbols.h"
@@ -34,7 +34,7 @@ struct entering {
     uint64_t dlopen_at, dlerror_at;
 };
 
-/* By the same path it must find the same file. */
+/* The same path must lead to the same file in the process. */
 static int check_library(pid_t pid, const char *library, struct look_reason *reason)
 {
     char path[PATH_MAX + 64];
@@ -68,7 +68,7 @@ static int call(struct look_place *place, uint64_t function, uint64_t first, uin
     return look_place_call(place, function, arguments, ret_value);
 }
 
-/* What the dynamic linker says of the failure. */
+/* Sets the reason to the dynamic linker's error. */
 static int tell_error(struct look_place *place, const struct entering *entering)
 {
     char text[ERROR_TEXT_MAX + 1] = "";
@@ -79,7 +79,7 @@ static int tell_error(struct look_place *place, const struct entering *entering)
                        text[0] ? text : "its dynamic linker does not say why");
 }
 
-/* The library's own start, which is found where it is now mapped. */
+/* Calls the library's entry function, at its mapped address. */
 static int call_entered(struct look_place *place, const struct entering *entering)
 {
     struct look_space space;

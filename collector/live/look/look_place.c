@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A place in a process that runs where one of its threads can be made to call functions.
+/* Finds a place in a running process where one of its threads can call functions.
  *
- * A thread is stopped, where a call is as safe as one that it would make by itself: it is in code
- * of the program's own, or waits in a system call, and no frame of its stack is of the dynamic
- * linker, of an allocator, or of the C library (but for the wait itself and for what starts
- * threads). The other threads go on, so locks that they hold are given.
+ * It stops a thread where a call is as safe as one of its own: it is in code of the program itself,
+ * or waits in a system call, and no frame of its stack is of the dynamic linker, of an allocator,
+ * or of the C library (except the wait itself and the start of threads). The other threads go on,
+ * so they release their locks.
  *
- * All of this is done by a child of ours: whatever becomes of it, the kernel lets go what it
- * traced. */
+ * A child process does all of this: however it ends, the kernel releases its tracees. */
 #include "look_place.h"
 #include "elf_symbols.h"
 #include "look_enter.h"
@@ -113,7 +112,7 @@ static int check_secure(pid_t pid, struct look_reason *reason)
     return 0;
 }
 
-/* ---- Its code -------------------------------------------------------------------------------- */
+/* ---- Code of the process -------------------------------------------------------------------- */
 
 enum code { CODE_OWN = 0, CODE_LINKER = 1, CODE_LIBRARY = 2, CODE_ALLOCATOR = 3, CODE_NONE = 4 };
 
@@ -147,8 +146,7 @@ uint64_t look_place_function(struct look_place *place, const char *name, bool of
     return 0;
 }
 
-/* The first place of these bytes in the C library's code: whether another instruction has them
- * inside of it is all the same. */
+/* The first place of these bytes in the C library's code, even inside another instruction. */
 static uint64_t find_bytes(const struct look_space *space, const void *bytes, size_t size)
 {
     static uint8_t page[1 << 16];
@@ -184,7 +182,7 @@ static int find_code(struct look_place *place, const struct look_use *use)
 
 /* ---- A safe place ---------------------------------------------------------------------------- */
 
-/* Waits that hold nothing which such a call needs. */
+/* True for waits that hold no lock needed by such a call. */
 static bool is_plain_wait(uint64_t number)
 {
     static const uint16_t waits[] = {SYS_read,
@@ -239,7 +237,7 @@ static enum code code_at(struct look_place *place, uint32_t index)
     return module ? code_of(module->path) : CODE_NONE;
 }
 
-/* The code at which a program begins: it calls the C library, which calls main. */
+/* True for a program's entry code: it calls the C library, which calls main. */
 static bool is_entry(struct look_place *place, uint32_t index)
 {
     uint64_t address = place->walk.frames[index].address;
@@ -248,7 +246,7 @@ static bool is_entry(struct look_place *place, uint32_t index)
            address - module->bias - elf_file_entry(module->file) < ENTRY_SIZE;
 }
 
-/* NULL, or why not. */
+/* NULL, or the reason why it is unsafe. */
 static const char *find_danger(struct look_place *place)
 {
     uint32_t count = place->walk.count, first = 0, last = count;
@@ -278,8 +276,7 @@ static const char *find_danger(struct look_place *place)
     return NULL;
 }
 
-/* Nothing of the program is inside of the wait: it is the C library's own, which may be in the
- * middle of something. */
+/* Judges a wait without frames of the program: it is the C library's own, in an unknown state. */
 static const char *judge(struct look_place *place)
 {
     const struct user_regs_struct *own = &place->traced.registers;
@@ -298,7 +295,7 @@ int look_place_call(struct look_place *place, uint64_t function, const uint64_t 
     return error ? look_refuse(place->reason, "the call failed in it") : 0;
 }
 
-/* With a stack for calls, and what the thread does not notice put back. */
+/* Runs use->work with a stack for calls, and restores the thread's state. */
 static int work(struct look_place *place, const struct look_use *use)
 {
     const uint64_t none[2] = {0, 0};
@@ -355,7 +352,7 @@ static uint32_t list_threads(pid_t pid, pid_t *tids)
     return count;
 }
 
-/* Threads in turn, until one is at a safe place. */
+/* Tries threads in turn, until one is at a safe place. */
 static int use_threads(struct look_place *place, const struct look_use *use)
 {
     static pid_t tids[THREADS_MAX];
@@ -383,7 +380,7 @@ static int use_threads(struct look_place *place, const struct look_use *use)
     return error;
 }
 
-/* ---- Our child ------------------------------------------------------------------------------- */
+/* ---- Child process -------------------------------------------------------------------------- */
 
 struct answer {
     int32_t error;
@@ -397,7 +394,7 @@ __attribute__((noreturn)) static void be_child(int fd, pid_t pid, const struct l
     static struct answer answer;
     place.pid = pid;
     place.reason = &answer.reason;
-    setpgid(0, 0); /* Ctrl-C would leave a call in the middle */
+    setpgid(0, 0); /* Ctrl-C would leave a call unfinished */
     snprintf(answer.reason.text, sizeof(answer.reason.text),
              "none of its threads could be stopped");
     answer.error = use_threads(&place, use);

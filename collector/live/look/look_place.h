@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A place in a process where one of its threads can be made to call functions. Used by a child
- * process, which alone traces. Thread-safety: one thread. */
+/* A place in a process where one of its threads can call functions. Used by a child process, the
+ * only tracer. Thread-safety: one thread. */
 #ifndef ANNOT_LOOK_PLACE_H
 #define ANNOT_LOOK_PLACE_H
 
@@ -15,27 +15,27 @@
 #ifdef __x86_64__
 struct look_place {
     struct look_space space;
-    struct look_traced traced; /* of a thread that is stopped, with a stack for calls */
+    struct look_traced traced; /* of the stopped thread, with a stack for calls */
     struct look_walk walk;
     pid_t pid;
     uint64_t errno_at;
     struct look_reason *reason;
-    uint64_t value; /* for who called look_place_use */
+    uint64_t value; /* result for the caller of look_place_use */
 };
 
 struct look_use {
-    /* Before a thread is stopped. 0, or negative with the reason. */
+    /* Called before a thread is stopped. 0, or negative with the reason. */
     int (*find)(struct look_place *place, void *context);
-    /* In one that is. 0; 1: another thread may do; negative with the reason. */
+    /* Called in a stopped thread. 0; 1: try another thread; negative with the reason. */
     int (*work)(struct look_place *place, void *context);
-    void *context; /* what they write to it stays in the child */
+    void *context; /* changes to it stay in the child */
 };
 
-/* 0, or negative with the reason; -EAGAIN: no thread came to such a place. Waits seconds. */
+/* 0, or negative with the reason; -EAGAIN: no thread reached such a place. Waits seconds. */
 int look_place_use(pid_t pid, const struct look_use *use, uint64_t *ret_value,
                    struct look_reason *ret_reason);
-/* A function that the C library or the dynamic linker exports; `of_any`: or anything else. 0: none
- * does. */
+/* The address of a function exported by the C library or the dynamic linker; `of_any`: or by any
+ * module. 0: not found. */
 uint64_t look_place_function(struct look_place *place, const char *name, bool of_any);
 /* 0, or negative with the reason. */
 int look_place_call(struct look_place *place, uint64_t function, const uint64_t arguments[2],

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Python code that a running process is asked to run: see look.h.
+/* Runs Python code in a running process: see look_python.h.
  *
- * From 3.14 on interpreters have a way for that (look_debugger.c). Else, one of its threads is made
- * to call Py_AddPendingCall, which any thread may: the interpreter's main thread then runs the text
- * between two instructions of its own, as it runs handlers of signals. A main thread that waits
- * (for other threads, say) runs nothing. So, after a moment, a thread that waits without the
- * interpreter's lock is made to run the text itself, as a callback from what it waits in would,
- * unless its interpreter aborts on a stack that is not its own.
+ * Interpreters from 3.14 on have an interface for that (look_debugger.c). Otherwise one of its
+ * threads is made to call Py_AddPendingCall, which any thread may: the interpreter's main thread
+ * then runs the text between two of its instructions, as it runs handlers of signals. A waiting
+ * main thread (for other threads, say) does not run it. So, after a moment, a thread that waits
+ * without the interpreter's lock is made to run the text itself, as a callback from its wait would,
+ * unless its interpreter aborts on a foreign stack.
  *
- * The text stands in pyannot's own memory (LOOK_MAIL), or, where that is not there yet, in memory
- * that is allocated for it. Behind its end it writes its answer there, through /proc/self/mem. */
+ * The text is in pyannot's own memory (LOOK_MAIL), or, if that does not exist yet, in memory
+ * allocated for it. It writes its answer there, after its end, through /proc/self/mem. */
 #include "look_python.h"
 
 #include "look_debugger.h"
@@ -50,11 +50,11 @@ enum {
     MAIL_RUNS = 3,
     CODE_MAX = 7000,
     PAUSE_NS = 1000000,
-    FIRST_NS = 50000000, /* then a thread that waits is taken */
+    FIRST_NS = 50000000, /* then a waiting thread is used */
     LAST_NS = 2000000000,
 };
 
-/* As pyannot/src/mail.c has it. */
+/* As in pyannot/src/mail.c. */
 struct mail {
     uint32_t state, reserved;
     char answer[LOOK_ANSWER_SIZE];
@@ -106,7 +106,7 @@ static int find(struct look_place *place, void *context)
 
 /* ---- The text -------------------------------------------------------------------------------- */
 
-/* All of it in one expression, that leaves no name behind in the program's __main__. */
+/* All of it in one expression that leaves no name in the program's __main__. */
 int look_python_compose(const struct look_python *run, const struct look_mail *mail,
                         struct text *script)
 {
@@ -151,7 +151,7 @@ static int compose(struct asking *asking)
     return look_python_compose(asking->run, &(struct look_mail){take, answer}, &script);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Requests ------------------------------------------------------------------------------- */
 
 static int call(struct look_place *place, uint64_t function, uint64_t first, uint64_t second,
                 uint64_t *ret_value)
@@ -203,8 +203,8 @@ static int ask(struct look_place *place, void *context)
     return look_refuse(place->reason, "its interpreter is asked for too much already");
 }
 
-/* With the interpreter's lock. The pending call finds an empty text, whether it comes later or, if
- * this is the main thread, right now. */
+/* Call with the interpreter's lock. Empties the text for the pending call, which may come later or,
+ * if this is the main thread, right now. */
 static int run_now(struct look_place *place, struct asking *asking)
 {
     uint64_t script_at = asking->mail_at + offsetof(struct mail, script), value;
@@ -238,7 +238,7 @@ static int run_in_wait(struct look_place *place, void *context)
     return error ? error : last;
 }
 
-/* Whether it has answered in time. */
+/* True if it has answered in time. */
 static bool wait_answer(pid_t pid, uint64_t mail_at, int64_t patience_ns)
 {
     const struct timespec pause = {0, PAUSE_NS};
@@ -265,8 +265,8 @@ static int take_answer(pid_t pid, uint64_t mail_at, char answer[LOOK_ANSWER_SIZE
     return look_python_answer(answer, reason);
 }
 
-/* Whether its threads may run Python on a stack of ours: CPython 3.14 measures its stack, and
- * aborts on another, which https://github.com/python/cpython/issues/139653 mended. */
+/* True if its threads may run Python on our stack: CPython 3.14 measures its stack, and aborts on
+ * another; fixed by https://github.com/python/cpython/issues/139653. */
 static bool takes_any_stack(pid_t pid)
 {
     struct python_location location;

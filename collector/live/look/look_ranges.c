@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the directory, one segment, its thread records. The thread goes on while its record is
- * read: depth is read before and after, and must be the same. Thread-safety: one thread. */
+/* Reads names of the directory, one segment, its thread records. The thread goes on while its
+ * record is read: depth is read before and after, and must be the same. Thread-safety: one
+ * thread. */
 #include "look_ranges.h"
 
 #include "look.h"
@@ -16,7 +17,7 @@
 
 enum { TRIES = 100 };
 
-/* One that the process does not have mapped is of a program that ran in it before. */
+/* Opens a segment; one that the process does not map belongs to an earlier image. */
 static void try_segment(struct look_ranges *ranges, int32_t pid, const char *name)
 {
     struct segment segment;
@@ -36,7 +37,7 @@ static void try_segment(struct look_ranges *ranges, int32_t pid, const char *nam
     ranges->open = true;
 }
 
-/* Where the process meets collectors; a process without libannot does not. */
+/* Opens the directory in which the process meets collectors; fails without libannot. */
 static int open_directory(int32_t pid, struct directory *directory)
 {
     struct target target;
@@ -114,7 +115,7 @@ uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid)
         for (int attempt = 0; attempt < TRIES; attempt++) {
             if (segment_read_live(&ranges->segment, i, &again) == 1 &&
                 memcmp(&thread, &again, sizeof(thread)) == 0)
-                return path_of(ranges, &thread); /* it stood still while it was read */
+                return path_of(ranges, &thread); /* it did not change while it was read */
             thread = again;
         }
         return 0;

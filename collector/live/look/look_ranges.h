@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The open ranges of a process's threads, as its segment in shared memory shows them, whoever
- * records it. Foreign bytes: read by the intake's guarded reader. Thread-safety: one thread. */
+/* The open ranges of a process's threads, from its segment in shared memory, for any recorder.
+ * Foreign bytes: read by the intake's guarded reader. Thread-safety: one thread. */
 #ifndef ANNOT_LOOK_RANGES_H
 #define ANNOT_LOOK_RANGES_H
 
@@ -21,15 +21,15 @@ struct look_ranges {
     struct trace *trace;
 };
 
-/* Finds the newest segment of the process, if there is one in the user's own directory. */
+/* Opens the newest segment of the process, if the user's own directory has one. */
 void look_ranges_open(struct look_ranges *ranges, int32_t pid, struct trace *trace);
 void look_ranges_close(struct look_ranges *ranges);
 
-/* The path of ranges that are open in the thread: 0 = none, unknown, or out of memory. `ns_tid` as
- * the process sees it. */
+/* The path of the open ranges of the thread: 0 = no range, unknown, or out of memory. `ns_tid` is
+ * in the process's namespace. */
 uint32_t look_ranges_path(struct look_ranges *ranges, int32_t ns_tid);
 
-/* What the process calls itself, as a string ordinal, or -ENOENT. */
+/* The name that the process gave itself, as a string ordinal, or -ENOENT. */
 int64_t look_ranges_process_name(struct look_ranges *ranges);
 
 #endif

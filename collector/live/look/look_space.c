@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that a process has mapped: files are opened and their tables built when an address first
- * falls into them; and source lines of a look's frames, for which files are opened below the
- * process's own root. Foreign bytes: bounded. Thread-safety: one thread per object. */
+/* Mapped code of a process: opens files and builds their tables when an address first falls into
+ * them; finds source lines of a look's frames, from files below the process's own root. Foreign
+ * bytes: bounded. Thread-safety: one thread per object. */
 #include "look_space.h"
 
 #include "look.h"
@@ -170,7 +170,7 @@ void look_space_unwind(struct look_space *space, const struct unwind_registers *
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The begin of the function around it, as a recording calls it; else itself. */
+/* The begin of the function around an address, as in recordings; else the address. */
 static uint64_t function_begin(struct look_module *module, uint64_t address)
 {
     struct elf_file *file;
@@ -259,7 +259,7 @@ static struct symbol_module *open_symbols(const struct look_lines *lines, uint32
     uint32_t path = stacks_get_module(trace_stacks_get(lines->trace), module)->path;
     const char *name = trace_string(lines->trace, path)->bytes;
     if (name[0] != '/' || asprintf(&inside, "/proc/%d/root%s", (int)lines->pid, name) < 0)
-        return NULL; /* the kernel's own, like [vdso] */
+        return NULL; /* a pseudo file of the kernel, like [vdso] */
     int fd = file_open_regular(AT_FDCWD, inside, O_RDONLY, NULL);
     if (fd >= 0 && elf_file_open(fd, &file) == 0) {
         symbols = symbol_module_create(file, inside);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that a process has mapped, for unwinding and naming one stack after another.
+/* Mapped code of a process, for unwinding and naming one stack after another.
  *
  * Files are opened and their tables built when an address first falls into them. Foreign bytes:
  * bounded. Thread-safety: one thread per object. */
@@ -21,11 +21,12 @@ struct look_module {
     uint32_t major, minor;
     char *path;
     bool opened;
-    struct elf_file *file; /* NULL: none, or not to be had */
-    bool missing;          /* not to be had, or its table: walks end there */
+    struct elf_file *file; /* NULL: without a file, or unreadable */
+    bool missing;          /* file or table unreadable: walks end there */
     struct unwind_table *table;
     struct symbol_module *symbols;
-    struct function_starts *starts; /* made when an address has no name; NULL: not there */
+    struct function_starts
+        *starts; /* built for the first address without a name; NULL: unavailable */
     bool starts_tried;
     uint64_t bias;
 };
@@ -40,7 +41,7 @@ struct look_space {
 int look_space_open(struct look_space *space, int32_t pid, int32_t ns_pid);
 void look_space_close(struct look_space *space);
 
-/* What is mapped there, with its file opened; NULL: nothing executable. Valid until close. */
+/* The module mapped there, with its file opened; NULL: not executable. Valid until close. */
 struct look_module *look_space_find(struct look_space *space, uint64_t address);
 
 enum { LOOK_DEPTH = 1024 };
@@ -51,18 +52,18 @@ struct look_walk {
     enum stack_end end;
 };
 
-/* Walks from the registers of a thread that waits. */
+/* Walks from the registers of a waiting thread. */
 void look_space_unwind(struct look_space *space, const struct unwind_registers *registers,
                        struct look_walk *ret_walk);
 
 struct look_name {
     char function[256];
-    const char *module; /* valid until close; "" = none */
-    uint64_t address;   /* the module's own */
+    const char *module; /* valid until close; "" = unknown */
+    uint64_t address;   /* in the module */
     bool jit;
 };
 
-/* What people call an address; `caller`: it is a return address. */
+/* The readable name of an address; `caller`: it is a return address. */
 void look_space_name(struct look_space *space, uint64_t address, bool caller,
                      struct look_name *ret_name);
 

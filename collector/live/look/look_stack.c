@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading, joining, naming. Thread-safety: one thread per object. */
+/* Reads, joins and names frames. Thread-safety: one thread per object. */
 #include "look_stack.h"
 
 #include "look_space.h"
@@ -23,7 +23,7 @@ int look_stack_open(struct look_stack *stack, int32_t pid, int32_t ns_pid, struc
         return error == -ENOENT ? -ESRCH : error;
     int found = python_remote_open(pid, &stack->python, stack->reason);
     if (found == -ENOENT)
-        stack->reason[0] = 0; /* a program without Python is nothing to explain */
+        stack->reason[0] = 0; /* no Python in it, which needs no explanation */
     if (found != 0) {
         stack->python = NULL;
         return found == -ENOMEM ? found : 0;
@@ -55,7 +55,7 @@ bool look_stack_is_gil(const struct look_stack *stack, uint64_t futex)
 
 /* ---- Frames of the trace --------------------------------------------------------------------- */
 
-/* 0: of no module; -ENOMEM. */
+/* 0: no module; -ENOMEM. */
 static int64_t add_module(struct look_stack *stack, const char *path)
 {
     int64_t string = trace_string_add(stack->trace, path, strlen(path));
@@ -107,7 +107,7 @@ static void read_python(struct look_stack *stack, int32_t tid, struct reading *r
             if (reading->python_end != STACK_TORN)
                 return;
         }
-        reading->python_count = 0; /* it runs: what was read is thrown away */
+        reading->python_count = 0; /* it runs: discard the frames */
         return;
     }
 }
@@ -137,7 +137,7 @@ static uint32_t join(struct look_stack *stack, struct reading *reading)
     return python_stack_join(&join, reading->joints, &unplaced);
 }
 
-/* From the root, which is last, to the leaf. */
+/* Adds a stack from the root, which is last, to the leaf. */
 static int64_t keep(struct look_stack *stack, const struct reading *reading, uint32_t count)
 {
     int64_t ordinal = 0;
@@ -158,7 +158,7 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
     return ordinal;
 }
 
-/* ---- What the interpreter knows -------------------------------------------------------------- */
+/* ---- State of the interpreter --------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -166,7 +166,7 @@ static bool ends_with(const char *text, const char *ending)
     return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
-/* Of threading.Thread._bootstrap(self), the root of each thread that has a name. */
+/* Reads the name from threading.Thread._bootstrap(self), the root of each named thread. */
 static void read_name(struct look_stack *stack, const struct python_remote_frame *root,
                       struct look_thread *thread)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread of another process under ptrace: stopped, made to call functions, and sent on as it
- * was.
+/* One thread of another process under ptrace: stopped, made to call functions, and resumed in its
+ * old state.
  *
- * While it is made to call, its signals are blocked, but those that its own instructions raise, and
- * it runs on a stack of its own. System calls that the stop interrupted are made again by the
- * kernel, and those that it would let fail (epoll_wait and others) by us. */
+ * During calls its signals are blocked, except those raised by its own instructions, and it runs on
+ * a separate stack. System calls interrupted by the stop are restarted by the kernel; those that it
+ * would let fail (epoll_wait and others), here. */
 #include "look_traced.h"
 
 #include "clock_now.h"
@@ -35,7 +35,8 @@ static int64_t now_ms(void)
     return clock_now_ns() / 1000000;
 }
 
-/* The next stop. 1; 0: none until then; -ESRCH: it is gone. `until_ms` 0: however long it takes. */
+/* Waits for the next stop. 1; 0: not until then; -ESRCH: the thread is gone. `until_ms` 0: no
+ * limit. */
 static int wait_stop(pid_t tid, int64_t until_ms, int *ret_status)
 {
     const struct timespec pause = {0, 200000};
@@ -52,7 +53,7 @@ static int wait_stop(pid_t tid, int64_t until_ms, int *ret_status)
     }
 }
 
-/* Signals on their way are let through. */
+/* Waits for the interrupt; delivers pending signals. */
 static int wait_interrupt(pid_t tid, int64_t until_ms)
 {
     int status;
@@ -62,7 +63,7 @@ static int wait_interrupt(pid_t tid, int64_t until_ms)
             return got;
         int event = status >> 16, signal = WSTOPSIG(status);
         if (event == PTRACE_EVENT_STOP)
-            return signal == SIGTRAP ? 1 : -EBUSY; /* else the process is stopped as a whole */
+            return signal == SIGTRAP ? 1 : -EBUSY; /* else the whole process is stopped */
         if (ptrace(PTRACE_CONT, tid, NULL, event ? 0 : (long)signal) != 0)
             return -ESRCH;
     }
@@ -81,7 +82,8 @@ static bool is_signal_pending(pid_t pid, pid_t tid)
     return ((own | shared) & ~blocked) != 0;
 }
 
-/* The stop made them fail, which no program without handlers sees: they are made again. */
+/* Restarts calls that the stop made fail, since a program without handlers never sees that failure.
+ */
 static void make_again(struct look_traced *traced)
 {
     struct user_regs_struct *registers = &traced->registers;
@@ -120,7 +122,7 @@ int look_traced_stop(struct look_traced *traced, pid_t pid, pid_t tid)
                       ? -ESRCH
                       : wait_interrupt(tid, now_ms() + STOP_MS);
     if (stopped == 0)
-        return -ETIMEDOUT; /* it is let go when this process ends */
+        return -ETIMEDOUT; /* it is released when this process ends */
     int error = stopped < 0 ? stopped : save(traced);
     if (error != 0)
         ptrace(PTRACE_DETACH, tid, NULL, NULL);
@@ -138,7 +140,7 @@ void look_traced_go(struct look_traced *traced)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Runs it until a trap of ours. 0, -EFAULT (it did what it must not) or -ESRCH. */
+/* Runs it until our trap. 0, -EFAULT (it crashed) or -ESRCH. */
 static int run_to_trap(struct look_traced *traced, enum __ptrace_request how)
 {
     int status;
@@ -229,7 +231,7 @@ int look_traced_call(struct look_traced *traced, uint64_t function, const uint64
     registers.rip = function;
     registers.rsp = sp;
     registers.rbp = 0;
-    registers.eflags &= ~UINT64_C(0x400); /* direction, as the calling convention has it */
+    registers.eflags &= ~UINT64_C(0x400); /* direction flag, by the calling convention */
     if (look_traced_write(traced, sp, &traced->trap_at, sizeof(traced->trap_at)) != 0)
         return -EFAULT;
     int error = set_and_run(traced, &registers, PTRACE_CONT);
