@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening an ELF file, its build-id, the map between its offsets and addresses, and its sections.
- */
+/* Opens an ELF file: its build-id, the map between offsets and addresses, and its sections. */
 #include "elf_file.h"
 
 #include "elf_parts.h"
@@ -23,7 +22,7 @@ static int elf_sections_load(struct elf_file *file);
 
 enum { HEADERS_MAX = 4096, PAGE_SIZE_BYTES = 4096, NOTES_SIZE_MAX = 1 << 16 };
 
-/* Whether [offset, offset + size) lies in the file. */
+/* True if [offset, offset + size) lies in the file. */
 static bool elf_file_holds(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
     return offset <= file->size && size <= file->size - offset;
@@ -47,8 +46,8 @@ static bool head_valid(const Elf64_Ehdr *head)
            (head->e_type == ET_EXEC || head->e_type == ET_DYN);
 }
 
-/* Reads `count` items of `size` bytes from `offset` on. 0, -EBADMSG or -ENOMEM; *ret_table (free)
- * stays what it was then. */
+/* Reads `count` items of `size` bytes from `offset` on. 0, -EBADMSG or -ENOMEM; then *ret_table
+ * (free) is unchanged. */
 static int elf_file_table(const struct elf_file *file, uint64_t offset, size_t count, size_t size,
                           void **ret_table)
 {
@@ -83,7 +82,7 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* Looks through the notes of one stretch. */
+/* Searches the notes of one range. */
 static bool find_in(struct elf_file *file, const uint8_t *bytes, uint64_t size, uint64_t alignment)
 {
     uint64_t at = 0;
@@ -118,8 +117,8 @@ static bool find_at(struct elf_file *file, uint64_t offset, uint64_t size, uint6
     return found;
 }
 
-/* A note of type NT_GNU_BUILD_ID, in a PT_NOTE segment or, where separate debug files have no bytes
- * for that, in a section. Source: gABI chapter 5, "Note Section". */
+/* Finds a note of type NT_GNU_BUILD_ID, in a PT_NOTE segment or, for separate debug files without
+ * its bytes, in a section. Source: gABI chapter 5, "Note Section". */
 static void find_build_id(struct elf_file *file)
 {
     for (size_t i = 0; i < file->header_count; i++) {
@@ -287,8 +286,8 @@ bool elf_file_header(const struct elf_file *file, uint32_t type, struct elf_segm
     return false;
 }
 
-/* How well a segment fits an offset: 0 not at all, 1 only its first page, 2 its bytes, 3 it is
- * executable. */
+/* How well a segment fits an offset: 0: not at all; 1: only its first page; 2: its bytes; 3: its
+ * bytes, and it is executable. */
 static int fit(const Elf64_Phdr *header, uint64_t offset)
 {
     uint64_t page = header->p_offset & ~(uint64_t)(PAGE_SIZE_BYTES - 1);
@@ -315,7 +314,7 @@ bool elf_file_address(const struct elf_file *file, uint64_t offset, uint64_t *re
     return best > 0;
 }
 
-/* Where the bytes of a stretch of addresses are, and where those of its segment end. */
+/* Finds the file offset of an address range, and of the end of its segment. */
 static bool find_bytes(const struct elf_file *file, uint64_t address, size_t size,
                        uint64_t *ret_offset, uint64_t *ret_end)
 {
@@ -351,20 +350,20 @@ bool elf_file_copy_at(const struct elf_file *file, uint64_t address, void *bytes
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-/* The stretches of an ELF file that were read: sections by name, unpacked where they are
- * compressed, and blocks around single addresses. A file whose table of sections is damaged or cut
- * off counts as one without. Compression: gABI chapter 4, SHF_COMPRESSED. */
+/* Parts of an ELF file that were read: sections by name, decompressed if needed, and blocks around
+ * single addresses. A damaged or truncated table of sections counts as missing. Compression: gABI
+ * chapter 4, SHF_COMPRESSED. */
 
 enum { SECTIONS_MAX = 1 << 17, NAMES_MAX = 16 << 20, LINK_NAME_MAX = 4096 };
 
-/* Older C libraries do not name it. */
+/* Missing in older C libraries. */
 enum { COMPRESS_ZLIB = 1, COMPRESS_ZSTD = 2 };
 
 static const uint64_t BLOCK_SIZE = 64 << 10;
 
 static const uint64_t UNPACKED_MAX = 4ull << 30;
 
-/* No stream can hold more than this many times its size: what claims to is not worth memory. */
+/* The highest compression ratios: a stream that claims more is rejected before allocation. */
 static const uint64_t ZLIB_RATIO_MAX = 1100, ZSTD_RATIO_MAX = 45000;
 
 static struct elf_piece *piece_new(uint64_t size)
@@ -496,7 +495,7 @@ static const uint8_t *block_at(struct elf_file *file, uint64_t offset, size_t si
     return piece ? piece->bytes + (offset - begin) : NULL;
 }
 
-/* A kept piece that covers the range. */
+/* A cached piece that covers the range. */
 static const uint8_t *elf_piece_at(struct elf_file *file, uint64_t offset, size_t size,
                                    uint64_t limit)
 {
@@ -517,7 +516,7 @@ static void elf_pieces_free(struct elf_file *file)
     pthread_mutex_unlock(&file->lock);
 }
 
-/* Numbers that do not fit the file's head stand in section 0. */
+/* Numbers that do not fit the file's header are stored in section 0. */
 static bool extended_numbers(const struct elf_file *file, size_t *count, size_t *names_index)
 {
     Elf64_Shdr first;
@@ -565,7 +564,7 @@ static int load_table(struct elf_file *file)
     return load_names(file, &file->sections[names_index]);
 }
 
-/* Reads the table of sections; a damaged one counts as none. 0 or -ENOMEM. */
+/* Reads the table of sections; a damaged one counts as empty. 0 or -ENOMEM. */
 static int elf_sections_load(struct elf_file *file)
 {
     int error = load_table(file);
@@ -611,7 +610,7 @@ bool elf_file_copy_section(struct elf_file *file, const char *name, struct elf_s
     if (!piece)
         return false;
     size_t size = piece->size;
-    memmove(piece, piece->bytes, size); /* the caller frees the bytes, so they stand first */
+    memmove(piece, piece->bytes, size); /* the caller frees the bytes, so move them to the front */
     *ret_section = section_of(section, (const uint8_t *)piece, size);
     return true;
 }
@@ -624,7 +623,7 @@ const char *elf_file_debug_link(struct elf_file *file, uint32_t *ret_crc)
         return NULL;
     const char *name = (const char *)section.bytes;
     size_t length = strnlen(name, section.size);
-    size_t place = (length + 4) & ~(size_t)3; /* of the checksum: behind the name and its zero */
+    size_t place = (length + 4) & ~(size_t)3; /* of the checksum, after the name and its NUL */
     if (length == 0 || place > section.size - 4)
         return NULL;
     memcpy(ret_crc, section.bytes + place, sizeof(*ret_crc));

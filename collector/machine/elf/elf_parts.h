@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of elf/: where the bytes of an ELF file come from, and what was read of it.
+/* Internals of elf/: the source of an ELF file's bytes, and the cached parts.
  *
  * `lock` guards `pieces` and their bytes are never written after they are in the list; all else is
  * immutable after open. */
@@ -11,7 +11,7 @@
 #include <elf.h>
 #include <pthread.h>
 
-/* A stretch of the file that is kept in memory, one zero byte behind it. */
+/* A cached range of the file, followed by a zero byte. */
 struct elf_piece {
     struct elf_piece *next;
     uint64_t offset, file_size; /* in the file */
@@ -29,7 +29,7 @@ struct elf_file {
     size_t header_count;
     Elf64_Shdr *sections;
     size_t section_count;
-    char *section_names; /* a zero byte behind it */
+    char *section_names; /* followed by a zero byte */
     size_t section_names_size;
     size_t build_id_size;
     uint8_t build_id[ELF_BUILD_ID_MAX];

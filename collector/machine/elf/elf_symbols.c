@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbols of .symtab and .dynsym; without section headers those of the dynamic segment, whose
- * number only its hash tables tell. Sources: gABI chapters 4 and 5; the GNU hash table as ld.so
- * reads it. */
+/* The symbols of .symtab and .dynsym; without section headers those of the dynamic segment, counted
+ * by its hash tables. Sources: gABI chapters 4 and 5; the GNU hash table as ld.so reads it. */
 
 #include "elf_symbols.h"
 
@@ -10,15 +9,15 @@
 
 #include <string.h>
 
-/* Bounds for a file that lies. */
+/* Limits for corrupt files. */
 enum { HASH_SYMBOLS_MAX = 1 << 24, HASH_CHAIN_MAX = 1 << 12, DYNAMIC_MAX = 4096 };
 
 struct symbol_table {
     const uint8_t *symbols;
     size_t count;
-    const char *names; /* a zero byte stands behind them, or at their last place */
+    const char *names; /* followed by a zero byte, or ending in one */
     size_t names_size;
-    uint64_t names_place; /* in the file; 0 = packed there */
+    uint64_t names_place; /* in the file; 0 = compressed there */
     bool dynamic;
 };
 
@@ -132,7 +131,7 @@ static struct dynamic read_dynamic(struct elf_file *file)
     return dynamic;
 }
 
-/* In the file, of what is loaded at an address; 0 = nothing. */
+/* The file offset of a loaded address; 0 = not loaded. */
 static uint64_t offset_of(const struct elf_file *file, uint64_t address)
 {
     for (size_t i = 0; i < file->header_count; i++) {
@@ -231,7 +230,7 @@ static bool symbol_is(struct elf_file *file, const struct dynamic *dynamic, uint
     return true;
 }
 
-/* As ld.so does: a few reads, whatever the library's size. Whether there are hashes. */
+/* As ld.so does: a few reads, for any size of library. False: the file has no hash table. */
 static bool search_hashes(struct elf_file *file, struct search *search)
 {
     const struct dynamic dynamic = read_dynamic(file);
@@ -288,15 +287,15 @@ size_t elf_file_symbol_count(const struct elf_file *file)
 
 /* ---- Static probes --------------------------------------------------------------------------- */
 
-/* Static probes (USDT): places that a program's source has named, as notes tell that <sys/sdt.h>
- * makes. A note has three addresses, as they were when the file was linked (the second tells by how
- * much it was moved since), and three texts. */
+/* Static probes (USDT): places named in a program's source, from notes made by <sys/sdt.h>. A note
+ * has three addresses as of link time (the second shows how far it was moved since), and three
+ * texts. */
 
 enum { NOTE_PROBE = 3, ADDRESSES = 3 };
 
 static const char owner[8] = "stapsdt";
 
-/* The next of the note's texts. NULL: it does not end. */
+/* The next of the note's texts. NULL: it is not terminated. */
 static const char *next_text(const uint8_t **at, const uint8_t *end)
 {
     const char *text = (const char *)*at;
@@ -305,7 +304,7 @@ static const char *next_text(const uint8_t **at, const uint8_t *end)
     return zero ? text : NULL;
 }
 
-/* `moved` is where the base lies now; 0: not known. */
+/* `moved` is the current address of the base; 0: unknown. */
 static bool read_note(const uint8_t *bytes, size_t size, uint64_t moved, struct elf_probe *probe)
 {
     uint64_t addresses[ADDRESSES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an interpreter keeps what a stack walk needs. Shared by the BPF program, the remote reader
- * and pyannot (which fills one by offsetof against the running interpreter's own headers), so
- * fixed-width integers only. Offsets are bytes; UINT16_MAX = the field does not exist.
+/* Offsets of an interpreter's fields that a stack walk needs. Shared by the BPF program, the remote
+ * reader and pyannot (which fills one by offsetof against the running interpreter's own headers),
+ * so fixed-width integers only. Offsets are bytes; UINT16_MAX = the field does not exist.
  * Thread-safety: plain data. */
 #ifndef ANNOT_PYTHON_OFFSETS_H
 #define ANNOT_PYTHON_OFFSETS_H
@@ -53,10 +53,9 @@ struct python_offsets {
     uint16_t unicode_length, unicode_state, unicode_ascii_data, unicode_compact_data;
     uint16_t bytes_size, bytes_data;
     uint16_t shim_owner;    /* the value of owner that marks a C call; 3.12 on */
-    uint16_t gil_locked;    /* in the GIL's struct: int, 0 = nobody holds it */
-    uint16_t tstate_cframe; /* 3.10: beside tstate_frame, for the anchors */
-    uint16_t
-        code_version; /* 3.12 on: a number of which each code object has another one; 0 = NONE */
+    uint16_t gil_locked;    /* in the GIL's struct: int, 0 = not held */
+    uint16_t tstate_cframe; /* 3.10: in addition to tstate_frame, for the anchors */
+    uint16_t code_version;  /* 3.12 on: a number unique to each code object; 0 = NONE */
     uint16_t reserved[3];
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Another process's interpreter: found, read, its threads listed.
+/* Finds and reads the interpreter of another process, and lists its threads.
  *
- * Which kernel thread a thread state belongs to is told by the interpreter from 3.11 on; before, by
- * the C library's own record of the thread, whose tid lies as far from its begin as in our own
- * process, if both have the same library: what is read there must be a thread of the process.
- * Thread-safety: one thread per object. */
+ * The kernel thread of a thread state is recorded by the interpreter from 3.11 on; before, by the C
+ * library's record of the thread, with the tid at the same offset as in our own process, if both
+ * have the same library: a value read there must be a thread of the process. Thread-safety: one
+ * thread per object. */
 #include "python_remote.h"
 
 #include "hash_map.h"
@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 enum {
-    THREAD_RECORD_SIZE = 2048, /* searched of our own */
+    THREAD_RECORD_SIZE = 2048, /* searched in our own process */
     INTERPRETERS_LOOKED_AT = 64,
     THREADS_LOOKED_AT = 1 << 16,
 };
 
 struct remote_code {
-    uint64_t code, name, lines_at; /* addresses: with first_line its identity */
+    uint64_t code, name, lines_at; /* addresses; with first_line its identity */
     int32_t first_line;
     char *function, *file;
     uint8_t *lines;
@@ -34,7 +34,7 @@ struct remote_code {
     struct remote_code *next; /* an older one at the same address */
 };
 
-/* A frame as it was read, to be compared with what lies there afterwards. */
+/* A frame as it was read, to be compared with a second read. */
 struct remote_seen {
     uint64_t address, code, previous, instruction;
 };
@@ -45,13 +45,13 @@ struct python_remote {
     int32_t pid;
     struct python_runtime runtime;
     struct map64 codes; /* address -> the newest struct remote_code there */
-    bool translates;    /* tids: the process is in another pid namespace */
-    int32_t tid_offset; /* of the tid in what pthread_self() points to; -1 = unknown */
+    bool translates;    /* tids, because the process is in another pid namespace */
+    int32_t tid_offset; /* of the tid in the struct at pthread_self(); -1 = unknown */
     uint32_t seen_count;
     struct remote_seen seen[REMOTE_SEEN_MAX];
 };
 
-/* Whether all of it could be read. */
+/* True if all bytes could be read. */
 static bool remote_read(const struct python_remote *remote, uint64_t address, void *buffer,
                         size_t size)
 {
@@ -60,8 +60,8 @@ static bool remote_read(const struct python_remote *remote, uint64_t address, vo
 
 /* ---- Code objects ---------------------------------------------------------------------------- */
 
-/* Code objects of another process, read once each. An address may be used again by another code
- * object: names and lines then lie elsewhere too, which a read of a few words tells.
+/* Code objects of another process, read once each. An address may be reused by another code object:
+ * then its name and lines are at other addresses too, which a read of a few words detects.
  * Foreign bytes: bounded. Thread-safety: one thread per object. */
 
 enum { TEXT_MAX = 4096, LINES_MAX = 1 << 20, HEADER_MAX = 128 };
@@ -71,7 +71,7 @@ static bool read_pointer(const struct python_remote *remote, uint64_t address, u
     return remote_read(remote, address, ret, sizeof(*ret));
 }
 
-/* The text of a unicode object; "?" if there is none. NULL: out of memory. */
+/* The text of a unicode object; "?" if unreadable. NULL: out of memory. */
 static char *read_text(const struct python_remote *remote, uint64_t address)
 {
     const struct python_offsets *o = &remote->runtime.offsets;
@@ -84,7 +84,8 @@ static char *read_text(const struct python_remote *remote, uint64_t address)
         return strdup("?");
     if (length > TEXT_MAX / 4)
         length = TEXT_MAX / 4;
-    /* How long it is depends on its kind; longer reads may leave the mapping: the longest first. */
+    /* Its length depends on its kind, and longer reads may leave the mapping: try the longest
+     * first. */
     static const uint8_t widths[] = {4, 2, 1, 0};
     for (size_t i = 0; i < sizeof(widths); i++) {
         size_t more = (widths[i] ? o->unicode_compact_data - o->unicode_ascii_data : 0) +
@@ -117,7 +118,7 @@ static void free_code(struct remote_code *code)
     free(code);
 }
 
-/* What tells it apart. */
+/* Reads the fields that identify a code object. */
 static bool read_identity(const struct python_remote *remote, struct remote_code *code)
 {
     const struct python_offsets *o = &remote->runtime.offsets;
@@ -146,7 +147,7 @@ static struct remote_code *read_code(const struct python_remote *remote,
     return NULL;
 }
 
-/* The code object at an address, read at first sight. NULL: not readable, or out of memory. */
+/* The code object at an address, read at first sight. NULL: unreadable, or out of memory. */
 static const struct remote_code *remote_code_get(struct python_remote *remote, uint64_t address)
 {
     struct remote_code identity = {.code = address};
@@ -182,7 +183,7 @@ static void remote_codes_free(struct python_remote *remote)
 
 /* ---- The process ----------------------------------------------------------------------------- */
 
-/* Where this process's C library keeps the tid of a thread, from pthread_self(). */
+/* The offset of a thread's tid from pthread_self() in this process's C library. */
 static int32_t own_tid_offset(void)
 {
     const char *record = (const char *)pthread_self();
@@ -256,7 +257,7 @@ const struct python_runtime *python_remote_runtime(const struct python_remote *r
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* 0: the process has no such thread. */
+/* The tid in our namespace; 0: the process has no such thread. */
 static int32_t tid_here(const struct python_remote *remote, int32_t ns_tid)
 {
     int32_t tid = ns_tid <= 0          ? 0
@@ -265,7 +266,7 @@ static int32_t tid_here(const struct python_remote *remote, int32_t ns_tid)
     return tid > 0 && proc_thread_exists(remote->pid, tid) ? tid : 0;
 }
 
-/* As the thread has it. */
+/* The tid in the thread's namespace. */
 static int32_t thread_tid(const struct python_remote *remote, uint64_t tstate, uint64_t record)
 {
     const struct python_offsets *o = &remote->runtime.offsets;
@@ -288,7 +289,7 @@ struct listing {
     size_t size, count, seen;
 };
 
-/* One interpreter's list. 0, or -EAGAIN: it led astray. */
+/* Adds one interpreter's list. 0, or -EAGAIN: the list was inconsistent. */
 static int list_threads(struct listing *listing, uint64_t interp)
 {
     const struct python_offsets *o = &listing->remote->runtime.offsets;
@@ -354,9 +355,9 @@ bool python_remote_holds_gil(const struct python_remote *remote,
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-/* Walks the Python frames of a thread of another process, which runs on meanwhile: the rules of the
- * BPF walker, and a second look at the end: the top and every frame must still be what they were.
- * Foreign bytes: bounded. Thread-safety: one thread per object. */
+/* Walks the Python frames of a running thread of another process: the rules of the BPF walker, and
+ * a second look at the end, when the top and every frame must be unchanged. Foreign bytes: bounded.
+ * Thread-safety: one thread per object. */
 
 enum {
     SECOND_LOOK_BATCH = 32,
@@ -399,7 +400,7 @@ static bool take_cframe(struct cursor *c, uint64_t cframe)
     return true;
 }
 
-/* The innermost frame, 0 = none. */
+/* Starts at the innermost frame; 0 = no frame. */
 static bool begin(struct cursor *c)
 {
     uint64_t top;
@@ -461,7 +462,7 @@ static bool name_frame(struct cursor *c, struct python_remote_frame *frame)
     return true;
 }
 
-/* Past the outermost frame of a call of the eval function. */
+/* Moves past the outermost frame of a call of the eval function. */
 static enum stack_end leave_call(struct cursor *c)
 {
     uint64_t outer = c->cframe_previous;
@@ -483,7 +484,7 @@ static enum stack_end leave_object(struct cursor *c)
     return c->frame ? STACK_NOT_WALKED : STACK_COMPLETE;
 }
 
-/* Keeps what c->bytes say of the frame at `address`. */
+/* Keeps the fields in c->bytes of the frame at `address`. */
 static void note_frame(struct cursor *c, uint64_t address)
 {
     if (c->remote->seen_count < REMOTE_SEEN_MAX)
@@ -492,8 +493,8 @@ static void note_frame(struct cursor *c, uint64_t address)
                                  field(c, c->o->frame_previous), field(c, c->o->frame_instruction)};
 }
 
-/* Whether c->bytes are what was noted. A frame that calls rests at its instruction; the innermost
- * one, noted first, moves on. */
+/* True if c->bytes are unchanged. A calling frame stays at its instruction; the innermost one,
+ * stored first, moves on. */
 static bool is_unchanged(const struct cursor *c, const struct remote_seen *seen)
 {
     return field(c, c->o->frame_code) == seen->code &&
@@ -501,7 +502,7 @@ static bool is_unchanged(const struct cursor *c, const struct remote_seen *seen)
            (seen == c->remote->seen || field(c, c->o->frame_instruction) == seen->instruction);
 }
 
-/* One frame; STACK_NOT_WALKED: there are more. */
+/* Reads one frame; STACK_NOT_WALKED: there are more. */
 static enum stack_end step(struct cursor *c, struct python_remote_frame *frame)
 {
     bool object = c->o->layout == PYTHON_LAYOUT_FRAME_OBJECT;
@@ -528,14 +529,14 @@ static enum stack_end step(struct cursor *c, struct python_remote_frame *frame)
     return previous ? STACK_NOT_WALKED : STACK_TORN;
 }
 
-/* Whether the top is where it was. */
+/* True if the top frame is unchanged. */
 static bool same_top(const struct cursor *walked, uint64_t frame, uint64_t cframe)
 {
     struct cursor now = {.remote = walked->remote, .o = walked->o, .tstate = walked->tstate};
     return begin(&now) && now.frame == frame && now.cframe == cframe;
 }
 
-/* Whether so many frames that were noted are what they were; many at once. */
+/* True if a batch of frames is unchanged; reads many at once. */
 static bool same_batch(struct cursor *c, const struct remote_seen *seen, size_t count)
 {
     static _Thread_local uint8_t bytes[SECOND_LOOK_BATCH][sizeof(c->bytes)];

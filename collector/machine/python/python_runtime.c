@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the interpreter in a module and, in a process that has it mapped, where what is.
+/* Finds the interpreter in a module and, in a process that has it mapped, the addresses of its
+ * parts.
  *
  * Before offsets are used they must lead, in that process, from the runtime to an interpreter, to a
- * thread state and back. The process runs meanwhile: its threads end, and it may be over at any
- * instant, so what looks wrong counts only when it is found again from the runtime on.
- * Foreign bytes: bounded. Thread-safety: none needed. */
+ * thread state and back. The process runs meanwhile: its threads end, and it may end at any
+ * instant, so an inconsistency counts only when a second walk from the runtime finds it again.
+ * Foreign bytes: bounded. Thread-safety: any thread. */
 #include "python_runtime.h"
 
 #include "elf_symbols.h"
@@ -30,7 +31,7 @@ enum {
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* 3.11 and later have it as a number; before, what they export tells them apart. */
+/* The version: 3.11 and later store it as a number; earlier ones differ in their exports. */
 static uint32_t image_version(struct elf_file *file)
 {
     struct elf_symbol symbol;
@@ -48,8 +49,8 @@ static uint32_t image_version(struct elf_file *file)
     return 0;
 }
 
-/* What interpreters export, or have at least in a table that can be read while programs wait to be
- * looked at: each file that is mapped is asked. */
+/* Finds a symbol that interpreters export, or have in a symbol table that is small enough to read
+ * while programs wait to be inspected: every mapped file is searched. */
 static bool find_quickly(struct elf_file *file, const char *name, struct elf_symbol *ret_symbol)
 {
     return elf_file_symbol_count(file) <= SYMBOLS_READ_MAX
@@ -133,7 +134,7 @@ static void unknown(struct python_runtime *runtime, const char *text, uint32_t v
         snprintf(runtime->reason, sizeof(runtime->reason), "CPython of unknown version: %s", text);
 }
 
-/* 0, -EAGAIN, or -ENOTSUP with the reason told. */
+/* 0, -EAGAIN, or -ENOTSUP with the reason set. */
 static int take_debug_offsets(const struct probe *probe, uint32_t version)
 {
     struct python_runtime *runtime = probe->runtime;
@@ -181,7 +182,7 @@ static int choose_offsets(const struct probe *probe, const struct python_image *
     return 0;
 }
 
-/* On x86-64 a thread is called by the address of its control block, which begins with just that. */
+/* On x86-64 a thread's id is the address of its control block, which begins with that address. */
 static bool is_thread(const struct probe *probe, uint64_t thread_id)
 {
 #ifdef __x86_64__
@@ -192,8 +193,8 @@ static bool is_thread(const struct probe *probe, uint64_t thread_id)
 #endif
 }
 
-/* Of one thread state: it belongs to the interpreter and is a thread's. Fields that are not set yet
- * are 0 for a moment. *alive: its thread is there. 0, -EAGAIN, -EBADMSG. */
+/* Checks a thread state: it belongs to the interpreter, and to a thread. Unset fields are 0 for a
+ * moment. *alive: its thread exists. 0, -EAGAIN, -EBADMSG. */
 static int check_thread(const struct probe *probe, uint64_t interp, uint64_t tstate, bool *alive)
 {
     const struct python_offsets *o = &probe->runtime->offsets;
@@ -207,7 +208,7 @@ static int check_thread(const struct probe *probe, uint64_t interp, uint64_t tst
     return owner == interp ? 0 : -EBADMSG;
 }
 
-/* *ret_tstate: what is not as it should be, where the result is -EBADMSG. */
+/* *ret_tstate: the invalid thread state, if the result is -EBADMSG. */
 static int check_threads(const struct probe *probe, uint64_t interp, uint64_t *ret_tstate)
 {
     const struct python_offsets *o = &probe->runtime->offsets;
@@ -229,8 +230,8 @@ static int check_threads(const struct probe *probe, uint64_t interp, uint64_t *r
     return alive ? 0 : -EAGAIN;
 }
 
-/* A thread that ends is taken out of the list and its memory used for something else, between one
- * read and the next. A list that leads to the same wrong place twice is no list. */
+/* An ending thread is removed from the list, and its memory reused, between one read and the next.
+ * A list that leads to the same wrong address twice is invalid. */
 static int check_interpreter(const struct probe *probe, uint64_t *ret_interp)
 {
     const struct python_runtime *runtime = probe->runtime;
@@ -247,7 +248,7 @@ static int check_interpreter(const struct probe *probe, uint64_t *ret_interp)
     return -EAGAIN;
 }
 
-/* What only decorates a sample is given up alone when it is not what it should be. */
+/* Drops fields that only decorate a sample, each for itself, if its value is implausible. */
 static void check_extras(const struct probe *probe, uint64_t interp)
 {
     struct python_offsets *o = &probe->runtime->offsets;
@@ -311,11 +312,11 @@ bool python_answer_stands(struct python_doubt *doubt, int result,
 
 /* ---- Among the files of a process ------------------------------------------------------------ */
 
-/* Goes through the executable mappings of a process and asks each file once whether it is an
- * interpreter. /proc text and the files are foreign. Thread-safety: none needed. */
+/* Checks each file in the executable mappings of a process once for an interpreter. /proc text and
+ * the files are foreign. Thread-safety: any thread. */
 
-/* Through the process's own root, so that its mount namespace does not matter; map_files also
- * reaches what was deleted, but only the privileged. */
+/* Opens through the process's own root, so that its mount namespace does not matter; map_files also
+ * reaches deleted files, but needs privileges. */
 static int open_mapped(int32_t pid, const struct maps_line *mapping)
 {
     char path[4200];

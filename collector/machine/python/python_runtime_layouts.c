@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts of interpreters: those that no interpreter tells itself, those that 3.13 and later tell.
- */
+/* Layouts of interpreters: our table for those without a description, and the description in 3.13
+ * and later. */
 #include "python_runtime.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- Written down here ----------------------------------------------------------------------- */
+/* ---- Table ----------------------------------------------------------------------------------- */
 
-/* The layouts that no interpreter tells itself: CPython 3.9 to 3.12, release builds, x86-64.
+/* Layouts that the interpreter does not describe: CPython 3.9 to 3.12, release builds, x86-64.
  * Internal structures of these versions are frozen: they get security fixes only. The numbers are
  * those of pyannot/src/python_layout.c compiled against each version's headers, and a test compiles
  * it again. Thread-safety: constant data. */
@@ -235,12 +235,13 @@ int python_offsets_check(const struct python_offsets *o)
 
 /* ---- _Py_DebugOffsets ------------------------------------------------------------------------ */
 
-/* _Py_DebugOffsets: the structure at the head of _PyRuntime by which CPython 3.13 and later tell
- * debuggers their layout. A cookie, the version, then 64-bit words whose order differs by version.
- * Source: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14
- * and 3.15. Foreign bytes: bounded. Thread-safety: none needed. */
+/* _Py_DebugOffsets: the structure at the head of _PyRuntime in which CPython 3.13 and later
+ * describe their layout to debuggers. A cookie, the version, then 64-bit words in an order that
+ * differs by version. Source: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of
+ * 3.14
+ * and 3.15. Foreign bytes: bounded. Thread-safety: any thread. */
 
-/* Which word has what. 0 = not told by this version. */
+/* Word indexes by field. 0 = not in this version. */
 struct words {
     uint32_t version;
     uint8_t count;
@@ -363,8 +364,8 @@ static const struct words known[] = {
      .debugger = 105},
 };
 
-/* The owner that marks the frame of a call from C, the rest of a unicode object's header, and a
- * code object's number, which stands so far behind its first line, are not told. */
+/* Constants missing in the structure: the owner that marks the frame of a call from C, the rest of
+ * a unicode object's header, and the distance of a code object's number from its first line. */
 enum { SHIM_OWNER = 3, UNICODE_UTF8_SIZE = 16, CODE_VERSION = 24 };
 
 enum { OFFSET_MAX = 1 << 14, STATE_OFFSET_MAX = 1 << 24 };
@@ -381,7 +382,7 @@ static int narrow(uint64_t value, uint16_t *ret)
     return value < OFFSET_MAX ? 0 : -EBADMSG;
 }
 
-/* Fields of the GIL are told from its own begin (3.13) or from the interpreter's (3.14
+/* Offsets of fields of the GIL are relative to the GIL (3.13) or to the interpreter (3.14
  * on). */
 static int within_gil(uint64_t value, uint64_t gil, uint16_t *ret)
 {
@@ -429,8 +430,8 @@ static int take_objects(const struct words *w, const uint64_t *word, struct pyth
     return bad;
 }
 
-/* Builds that can do without a GIL have one still, which nobody holds unless it was switched on.
- * From 3.14 on their threads have copies of the bytecode. */
+/* Free-threaded builds still have a GIL, which is not held unless it was switched on. From 3.14 on
+ * their threads have copies of the bytecode. */
 static int take_free_threaded(const struct words *w, const uint64_t *word,
                               struct python_offsets *ret)
 {
@@ -441,7 +442,7 @@ static int take_free_threaded(const struct words *w, const uint64_t *word,
            narrow(word[w->code_tlbc], &ret->code_tlbc);
 }
 
-/* NULL: no structure, or of a version that is not known. */
+/* NULL: no structure, or an unknown version. */
 static const struct words *words_of(const uint8_t *bytes, size_t size, uint64_t *word,
                                     uint32_t *ret_version)
 {
@@ -456,7 +457,7 @@ static const struct words *words_of(const uint8_t *bytes, size_t size, uint64_t 
     return NULL;
 }
 
-/* What comes before a release may lie otherwise. */
+/* Pre-releases may have another layout. */
 static bool is_release(const uint64_t *word)
 {
     return (word[WORD_VERSION] & 0xf0) == 0xf0;

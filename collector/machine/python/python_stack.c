@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts, lines, and the join of native and Python frames. Foreign bytes: bounded. Thread-safety:
- * none needed, no state. */
+ * any thread, no state. */
 #include "python_stack.h"
 
 #include <string.h>
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Unicode objects of CPython (PEP 393) into UTF-8. Foreign bytes: bounded.
- * Thread-safety: none needed. */
+/* Converts unicode objects of CPython (PEP 393) to UTF-8. Foreign bytes: bounded.
+ * Thread-safety: any thread. */
 
 enum { COMPACT = 1u << 3, ASCII = 1u << 4, KIND = 7 };
 
-/* Kind, compact and ascii, wherever this build has them: they moved when `interned` got a byte of
- * its own in builds without a GIL, and would be 0 in the wrong place. */
+/* Kind, compact and ascii, at this build's bit position: it moved when `interned` got a separate
+ * byte in builds without a GIL, and wrong positions contain 0. */
 static uint32_t text_flags(uint32_t state)
 {
     static const uint8_t shifts[] = {2, 8, 16};
@@ -30,7 +30,7 @@ static uint32_t character(const uint8_t *at, size_t kind)
     return value;
 }
 
-/* Bytes written; surrogates and what is no character become U+FFFD. */
+/* Bytes written; surrogates and invalid characters become U+FFFD. */
 static size_t encode(uint32_t value, char *text)
 {
     if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000) || value == 0)
@@ -59,7 +59,7 @@ static size_t encode(uint32_t value, char *text)
 
 enum { ELLIPSIS_SIZE = 3, CHARACTER_MAX = 4 };
 
-/* The characters that are there; `cut`: the text has more. */
+/* The available characters; `cut`: the text has more. */
 struct characters {
     const uint8_t *data;
     size_t kind, count;
@@ -68,7 +68,7 @@ struct characters {
 
 static size_t encode_all(struct characters from, char *text, size_t size)
 {
-    size_t used = 0, keep = 0; /* how much may stay if the rest does not fit */
+    size_t used = 0, keep = 0; /* the length to keep if the rest does not fit */
     char one[CHARACTER_MAX];
     for (size_t i = 0; i < from.count; i++) {
         size_t width = encode(character(from.data + i * from.kind, from.kind), one);
@@ -91,7 +91,7 @@ static size_t encode_all(struct characters from, char *text, size_t size)
 
 struct header {
     uint64_t length;
-    size_t kind, data; /* bytes of a character; where they are, if they are behind the header */
+    size_t kind, data; /* bytes of a character; their offset, if they follow the header */
     bool is_compact;
 };
 
@@ -167,17 +167,17 @@ size_t python_text_of_apart(const struct python_offsets *offsets, const uint8_t 
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Line tables of code objects: which line an instruction is of. Three formats in six versions.
- * Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, InternalDocs/code_objects.md of 3.13.
- * Foreign bytes: bounded. Thread-safety: none needed. */
+/* Line tables of code objects map instructions to lines. Three formats in six versions. Sources:
+ * Objects/lnotab_notes.txt of 3.9 and 3.10, InternalDocs/code_objects.md of 3.13.
+ * Foreign bytes: bounded. Thread-safety: any thread. */
 
-/* A line that a table can come to; 0 for all else. */
+/* The line, if in the valid range; else 0. */
 static int plausible(int64_t line)
 {
     return line > 0 && line <= INT32_MAX ? (int)line : 0;
 }
 
-/* 3.9: pairs of address and line increments, each from where the one before came to. */
+/* 3.9: pairs of address and line increments, each relative to the previous pair. */
 static int line_of_lnotab(const uint8_t *lines, size_t size, int64_t line, int instruction)
 {
     int64_t address = 0;
@@ -190,8 +190,8 @@ static int line_of_lnotab(const uint8_t *lines, size_t size, int64_t line, int i
     return plausible(line);
 }
 
-/* 3.10 (PEP 626): pairs of a range's length and its line increment; -128: code of no line, such as
- * a jump back to a loop's head, which counts for the line before it. */
+/* 3.10 (PEP 626): pairs of a range's length and its line increment; -128: code without a line, such
+ * as a jump back to a loop's head, which counts to the line before it. */
 static int line_of_ranges(const uint8_t *lines, size_t size, int64_t line, int instruction)
 {
     int64_t end = 0;
@@ -206,7 +206,7 @@ static int line_of_ranges(const uint8_t *lines, size_t size, int64_t line, int i
     return 0;
 }
 
-/* Six bits a byte, least significant first, of at most 36 bits. *at moves behind it. */
+/* Six bits a byte, least significant first, at most 36 bits. *at moves past it. */
 static uint64_t number(const uint8_t *bytes, size_t size, size_t *at)
 {
     uint64_t value = 0;
@@ -226,8 +226,9 @@ static int64_t signed_number(const uint8_t *bytes, size_t size, size_t *at)
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* 3.11 on (PEP 657): entries begin with a byte that has its top bit set: what kind of location, and
- * for how many instruction units of two bytes. Code of no line (15) counts for the line before. */
+/* 3.11 on (PEP 657): each entry begins with a byte that has its top bit set, with the kind of
+ * location and the number of instruction units of two bytes. Code without a line (15) counts to the
+ * line before. */
 enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14 };
 
 /* From columns that count from 0. */
@@ -240,7 +241,7 @@ static struct source_place place_of(int64_t line, uint64_t column, uint64_t end)
                                  .end_column = end_told ? (uint16_t)(end + 1) : 0};
 }
 
-/* The columns of an entry: `at` is behind its first byte, and behind its number of lines. */
+/* The columns of an entry: `at` is after its first byte, and after its number of lines. */
 static struct source_place place_of_entry(const uint8_t *lines, size_t size, size_t at,
                                           unsigned kind, int64_t line)
 {
@@ -248,7 +249,7 @@ static struct source_place place_of_entry(const uint8_t *lines, size_t size, siz
     if (kind == LOCATION_LONG) {
         bool ends_here = number(lines, size, &at) == 0;
         uint64_t column = number(lines, size, &at), end = number(lines, size, &at);
-        /* They count from 1 here, so that 0 is none. */
+        /* Columns count from 1 here, and 0 is absent. */
         return place_of(line, column - 1, ends_here ? end - 1 : UINT64_MAX);
     }
     if (kind >= LOCATION_NO_COLUMNS || at >= size)
@@ -291,19 +292,19 @@ struct source_place python_source_place(uint32_t version, const uint8_t *lines, 
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-/* Native and Python frames of one thread into one stack.
+/* Joins native and Python frames of one thread into one stack.
  *
  * Python frames come in segments, one per call of the eval function; each belongs in the place of
  * the native frame of that call. The segment's mark is an address inside that native frame's
- * memory, which pairs them exactly, whatever the linker made of the function. Segments without such
- * a mark are paired with eval frames by order. Thread-safety: none needed, no state. */
+ * memory, which pairs them exactly, for any layout of the function. Segments without such a mark
+ * are paired with eval frames by order. Thread-safety: any thread, no state. */
 
 enum { UNPLACED = UINT32_MAX };
 
 struct segment {
     uint32_t begin, end; /* frames */
     uint64_t anchor;
-    uint32_t native; /* index; native_count: behind all */
+    uint32_t native; /* index; native_count: after all */
 };
 
 struct joining {
@@ -333,7 +334,7 @@ static void split(struct joining *joining)
     }
 }
 
-/* From 3.15 on the outermost mark of every thread is no call: it lies in the thread state. */
+/* From 3.15 on the outermost mark of every thread is not a call: it lies in the thread state. */
 static void drop_base(struct joining *joining)
 {
     const struct segment *last = &joining->segments[joining->segment_count - 1];
@@ -343,7 +344,7 @@ static void drop_base(struct joining *joining)
 }
 
 /* Segments and native frames are mostly both in the order of the C stack, so one pass finds all.
- * Behind a frame of unknown extent (a signal's) the stack may be another one. */
+ * After a frame of unknown extent (a signal's) the stack may be another one. */
 static void place_by_address(struct joining *joining)
 {
     const struct python_join *join = joining->join;
@@ -365,7 +366,7 @@ static void place_by_address(struct joining *joining)
     }
 }
 
-/* Interpreters that call each other come one after the other, whoever called whom. */
+/* Sorts interpreters that call each other by their place, regardless of the caller. */
 static void order_by_place(struct joining *joining)
 {
     struct segment *segments = joining->segments;
@@ -381,8 +382,8 @@ static void order_by_place(struct joining *joining)
 }
 
 /* The unplaced segments [first, last) lie between native frames (after, before). Pairs them with
- * the eval frames there. Returns how many frames were guessed: none if there are as many, or, in a
- * whole stack, one eval frame more: a call gets its Python frame late and loses it early. */
+ * the eval frames there. Returns the number of guessed frames: 0 if the counts agree, or, in a
+ * whole stack, with one more eval frame: a call gets its Python frame late and loses it early. */
 static uint32_t place_between(struct joining *joining, uint32_t first, uint32_t last,
                               uint32_t after, uint32_t before)
 {
@@ -451,8 +452,7 @@ uint32_t python_stack_join(const struct python_join *join, struct python_joint *
     *ret_unplaced = place_by_order(&joining);
     for (uint32_t i = 0; i <= joining.native_count; i++) {
         bool replaced = false;
-        /* One that was guessed may belong further out than the one behind it: it comes all the
-         * same. */
+        /* A guessed segment may belong further out than the next one: it is written anyway. */
         for (; segment < joining.segment_count && joining.segments[segment].native <= i;
              segment++) {
             replaced = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See python_value.h. Layouts: Include/cpython and Include/internal of each version; what is the
- * same in all of them is a constant here. */
+/* See python_value.h. Layouts: Include/cpython and Include/internal of each version; parts equal in
+ * all versions are constants here. */
 #include "python_value.h"
 
 #include "proc_info.h"
@@ -13,12 +13,12 @@
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-/* Where an instance has its attributes. */
+/* The place of an instance's attributes. */
 enum instance {
-    INSTANCE_DICT,   /* 3.9, 3.10: in a dict, whose place its type tells */
+    INSTANCE_DICT,   /* 3.9, 3.10: in a dict, at an offset from its type */
     INSTANCE_VALUES, /* 3.11: an array before it, or a dict */
     INSTANCE_TAGGED, /* 3.12: one word for both */
-    INSTANCE_INLINE, /* 3.13: an array behind it, or a dict */
+    INSTANCE_INLINE, /* 3.13: an array after it, or a dict */
 };
 
 struct value_layout {
@@ -29,9 +29,9 @@ struct value_layout {
     uint16_t type_cached_keys;
     uint16_t values_at; /* in the array of a dict that shares its keys */
     uint16_t tuple_items;
-    bool tagged_int;   /* the size of an int has its sign in the lowest bits */
-    bool new_keys;     /* the table of a dict's keys has the logarithms of its sizes */
-    bool tagged_local; /* the lowest bits of a variable are no part of its address */
+    bool tagged_int;   /* an int's size has its sign in the lowest bits */
+    bool new_keys;     /* the table of a dict's keys has logarithms of its sizes */
+    bool tagged_local; /* the lowest bits of a variable are not part of its address */
 };
 
 static const struct value_layout layouts[] = {
@@ -43,8 +43,9 @@ static const struct value_layout layouts[] = {
     {0x030e, INSTANCE_INLINE, 80, 72, 96, 880, 8, 32, true, true, true},
 };
 
-/* From 3.13 on. Objects begin with so much more, and have their dict nearer, as what the garbage
- * collector needs is not before them. Debug builds have the same objects as others. */
+/* From 3.13 on, without a GIL: objects begin with these additional bytes, and have their dict
+ * nearer, as the garbage collector's header is not before them. Debug builds have the same objects
+ * as others. */
 enum {
     OTHER_BUILDS = 0x030d,
     FREE_THREADED_HEAD = 16,
@@ -70,11 +71,11 @@ enum {
 };
 
 enum {
-    TEXT_CHARACTERS = 60, /* shown of a text */
+    TEXT_CHARACTERS = 60, /* shown per text */
     ITEMS_MAX = 8,
     DEPTH_MAX = 3,
     LOCALS_MAX = 256,
-    KEYS_MAX = 1 << 12, /* looked at for those that are there */
+    KEYS_MAX = 1 << 12, /* searched for used entries */
     READS_MAX = 1 << 20,
     DIGITS_MAX = 4,
     NAME_SIZE = 64,
@@ -103,14 +104,14 @@ static bool read_at(struct python_values *values, uint64_t address, void *buffer
     return proc_read_memory(values->pid, address, buffer, size) == (int64_t)size;
 }
 
-/* 0 if it cannot be read, or there is none. */
+/* 0 if unreadable, or if the word is 0. */
 static uint64_t word_at(struct python_values *values, uint64_t address)
 {
     uint64_t word = 0;
     return read_at(values, address, &word, sizeof(word)) ? word : 0;
 }
 
-/* A field of an object, by where it is in builds with a GIL. */
+/* A field of an object, by its offset in builds with a GIL. */
 static uint64_t field_at(struct python_values *values, uint64_t object, unsigned field)
 {
     return word_at(values, object + values->head + field);
@@ -122,7 +123,7 @@ static uint8_t byte_at(struct python_values *values, uint64_t address)
     return read_at(values, address, &byte, 1) ? byte : 0;
 }
 
-/* Of an instance of a subclass of str. */
+/* Reads the text of an instance of a subclass of str. */
 static size_t text_apart(struct python_values *values, uint64_t object, char *buffer, size_t size)
 {
     uint8_t header[256], characters[4 * TEXT_CHARACTERS];
@@ -143,7 +144,7 @@ size_t python_value_text(struct python_values *values, uint64_t object, char *bu
 {
     uint8_t bytes[256 + 4 * TEXT_CHARACTERS];
     const struct python_offsets *o = values->offsets;
-    /* Longer reads may leave the mapping: the longest that is possible first. */
+    /* Longer reads may leave the mapping: try the longest possible first. */
     static const uint8_t widths[] = {4, 2, 1};
     uint64_t length = word_at(values, object + o->unicode_length);
     size_t count = length < TEXT_CHARACTERS ? (size_t)length : TEXT_CHARACTERS;
@@ -163,7 +164,7 @@ size_t python_value_text(struct python_values *values, uint64_t object, char *bu
 /* ---- Dicts ----------------------------------------------------------------------------------- */
 
 struct entries {
-    uint64_t at, shared; /* `shared`: the array of values; 0 = beside the keys */
+    uint64_t at, shared; /* `shared`: the array of values; 0 = next to the keys */
     uint64_t count;
     uint32_t stride, key, value;
 };
@@ -177,7 +178,7 @@ static struct entries entries_of(struct python_values *values, uint64_t keys, ui
         unsigned bytes_log2 = byte_at(values, keys + 9);
         entries.at = keys + 32 + (bytes_log2 < 40 ? UINT64_C(1) << bytes_log2 : 0);
         entries.count = word_at(values, keys + 24);
-        if (byte_at(values, keys + 10) != 0) /* all keys are texts: without a hash */
+        if (byte_at(values, keys + 10) != 0) /* all keys are texts, stored without a hash */
             entries.stride = 16, entries.key = 0, entries.value = 8;
     } else {
         uint64_t size = word_at(values, keys + 8);
@@ -196,7 +197,7 @@ static struct entries entries_of_dict(struct python_values *values, uint64_t dic
                       field_at(values, dict, DICT_VALUES));
 }
 
-/* The value; 0: there is none in that place. */
+/* The value; 0: the entry is empty. */
 static uint64_t entry(struct python_values *values, const struct entries *entries, uint64_t i,
                       uint64_t *ret_key)
 {
@@ -261,7 +262,7 @@ struct value {
     char type[NAME_SIZE];
 };
 
-/* "" if it is no text. */
+/* "" if unreadable. */
 static void name_of_type(struct python_values *values, uint64_t type, char name[NAME_SIZE])
 {
     uint64_t at = field_at(values, type, TYPE_NAME);
@@ -281,7 +282,7 @@ static void look_at(struct python_values *values, uint64_t object, struct value 
     name_of_type(values, type, ret->type);
 }
 
-/* Of a kind for which types have no flag. */
+/* True if a base has this name, for kinds of types without a flag. */
 static bool has_base(struct python_values *values, uint64_t object, const char *name)
 {
     uint64_t type = field_at(values, object, OBJECT_TYPE);
@@ -412,7 +413,7 @@ static void show_member(struct python_values *values, const struct value *value,
         text_format(text, "<%s>", value->type);
 }
 
-/* "Color(1)" of a class that is an int, too. */
+/* "Color(1)" of a class that is also an int. */
 static void show_known(struct python_values *values, const struct value *value, unsigned depth,
                        struct text *text)
 {
@@ -475,7 +476,7 @@ size_t python_value_show(struct python_values *values, uint64_t object, char *bu
 
 /* ---- Local variables ------------------------------------------------------------------------- */
 
-/* What a closure shares lies in a cell. 0: it has none yet. */
+/* The content of a variable shared by closures, which is in a cell. 0: empty. */
 static uint64_t behind_cell(struct python_values *values, uint64_t object)
 {
     struct value value;
