@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One operation does it all: lay a newer run over an older one. Each newer stretch splits at most
- * one older one, so n stretches never become more than 2n. */
+/* The one operation lays a newer run over an older one. Each newer stretch splits at most one older
+ * one, so n stretches never become more than 2n. */
 
 #include "code_runs.h"
 
@@ -14,8 +14,8 @@ static int push(struct code_run *out, uint64_t begin, uint64_t end, uint32_t nam
     return begin < end ? vec_push(out, stretch) : 0;
 }
 
-/* What `newer` leaves of one older stretch, `*at` being the first newer one that ends behind its
- * begin. Newer ones that end inside of it are put out on the way. */
+/* Writes the parts of one older stretch that `newer` leaves visible; `*at` is the first newer one
+ * that ends after its begin. Also writes newer ones that end inside it. */
 static int lay_over(const struct code_run *newer, size_t *at, const struct code_stretch *older,
                     struct code_run *out)
 {
@@ -26,7 +26,7 @@ static int lay_over(const struct code_run *newer, size_t *at, const struct code_
             return -ENOMEM;
         begin = top->end > begin ? top->end : begin;
         if (top->end > older->end)
-            return 0; /* it goes on over the next older one */
+            return 0; /* it continues over the next older one */
         if (vec_push(out, *top) != 0)
             return -ENOMEM;
     }
@@ -51,7 +51,7 @@ static int merge(const struct code_run *older, const struct code_run *newer, str
     return 0;
 }
 
-/* One run of stretches in order of age. */
+/* Makes one run of stretches in order of age. */
 static int flatten(const struct code_stretch *stretches, size_t count, struct code_run *out)
 {
     if (count == 1)
@@ -67,8 +67,8 @@ static int flatten(const struct code_stretch *stretches, size_t count, struct co
     return error;
 }
 
-/* Joins the newest two while the older is not twice as long. A run that cannot be joined for want
- * of memory stays as it is. */
+/* Merges the newest two runs while the older is not twice as long. Without memory they stay
+ * separate. */
 static void join(struct code_runs *runs)
 {
     while (runs->runs.count >= 2) {

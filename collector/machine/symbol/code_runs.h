@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Named stretches of memory of which later ones hide earlier ones where they overlap, as code does
- * that a JIT compiler puts where older code was.
+/* Named stretches of memory; later ones hide earlier ones where they overlap, as when a JIT
+ * compiler reuses the place of older code.
  *
  * Kept as sorted runs without overlaps, each at least twice as long as the next newer one: adding n
- * stretches costs O(n log n) in total, however they are portioned, finding O(log^2 n).
- * Thread-safety: none. */
+ * stretches costs O(n log n) in total, for any batch sizes, finding O(log^2 n). Thread-safety:
+ * none. */
 #ifndef ANNOT_CODE_RUNS_H
 #define ANNOT_CODE_RUNS_H
 
@@ -29,7 +29,7 @@ struct code_runs {
     VEC(struct code_run) runs; /* oldest and longest first */
 };
 
-/* In order of age. 0 or -ENOMEM, then none of these is there. */
+/* Adds stretches in order of age. 0 or -ENOMEM: none was added. */
 int code_runs_add(struct code_runs *runs, const struct code_stretch *stretches, size_t count);
 bool code_runs_find(const struct code_runs *runs, uint64_t address, uint32_t *ret_name);
 size_t code_runs_count(const struct code_runs *runs);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of functions, as debug information tells them: names, types, and where they are when
- * the function begins.
+/* Arguments of functions, from debug information: names, types, and their places at the function's
+ * entry.
  *
- * A list of places tells that for the entry. One place for the whole function is where code without
- * optimisation has stored the argument by then, which at the entry it has not: there the calling
- * convention decides. Source: DWARF 5, sections 2.5, 2.6 and 4.1. Thread-safety: one thread per
- * object. */
+ * A list of places covers the entry. A single place for the whole function is where unoptimised
+ * code stores the argument later, not at the entry: then the calling convention decides. Source:
+ * DWARF 5, sections 2.5, 2.6 and 4.1. Thread-safety: one thread per object. */
 #include "symbol_arguments.h"
 
 #include "symbol_lines.h"
@@ -19,9 +18,9 @@
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* Types in debug information, as far as values of arguments go: numbers, addresses, enumerations,
- * texts. What a file says is foreign: chains of names are bounded. Source: DWARF 5, chapter 5.
- * Thread-safety: none needed. */
+/* Types in debug information, as far as arguments need them: numbers, addresses, enumerations,
+ * texts. Files are foreign: chains of names are bounded. Source: DWARF 5, chapter 5. Thread-safety:
+ * any thread. */
 
 enum { WORD = 8, NAMES_MAX = 64, SYMBOL_CHOICES_MAX = 256 };
 
@@ -31,7 +30,7 @@ static bool is_other_name(int tag)
            tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type;
 }
 
-/* Without names and qualifiers, which a damaged file may chain for ever. */
+/* The type without typedefs and qualifiers, which a damaged file may chain for ever. */
 static bool symbol_type_of(Dwarf_Die *die, Dwarf_Die *ret_type)
 {
     Dwarf_Attribute attribute;
@@ -57,7 +56,7 @@ static unsigned encoding_of(Dwarf_Die *type)
     return (unsigned)encoding;
 }
 
-/* Of forms that do not say whether they have a sign, compilers use those for positive ones. */
+/* Compilers use the forms without a defined sign for positive values. */
 static bool symbol_type_constant(Dwarf_Die *die, int64_t *ret_value)
 {
     Dwarf_Attribute attribute;
@@ -79,7 +78,7 @@ static bool is_one_byte(Dwarf_Die *type)
     return dwarf_tag(type) == DW_TAG_base_type && dwarf_bytesize(type) == 1;
 }
 
-/* Of C: that of bytes which are no text has another name. */
+/* True for C texts: a byte type for other data has another name. */
 static bool points_to_text(Dwarf_Die *pointer)
 {
     Dwarf_Die target;
@@ -106,14 +105,14 @@ static enum code_type base_type(Dwarf_Die *type, int size)
     }
 }
 
-/* By a type's tag: an address. */
+/* True if a type's tag is an address. */
 static bool symbol_type_is_pointer(int tag)
 {
     return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
            tag == DW_TAG_rvalue_reference_type;
 }
 
-/* An address, or a number as wide. */
+/* True for an address, or a number of that width. */
 static bool is_integer_word(Dwarf_Die *type)
 {
     if (symbol_type_is_pointer(dwarf_tag(type)))
@@ -123,7 +122,7 @@ static bool is_integer_word(Dwarf_Die *type)
            (base == CODE_SIGNED || base == CODE_UNSIGNED);
 }
 
-/* Two words, none of them a floating-point number: members by their place. */
+/* True for two words without floating-point numbers; returns the members by offset. */
 static bool symbol_type_is_pair(Dwarf_Die *type, Dwarf_Die members[2])
 {
     Dwarf_Die member;
@@ -157,7 +156,7 @@ static bool is_go_string(Dwarf_Die *type, const char *name)
     return first && strcmp(first, "str") == 0;
 }
 
-/* An address of bytes and how many there are, in either order. Other pairs may mean anything. */
+/* True for an address of bytes and their number, in either order. Other pairs are ambiguous. */
 static bool is_counted_text(Dwarf_Die *type, bool *ret_length_first)
 {
     static const char view[] = "basic_string_view<char";
@@ -177,7 +176,7 @@ static bool is_counted_text(Dwarf_Die *type, bool *ret_length_first)
            is_one_byte(&target);
 }
 
-/* Type and size. */
+/* Sets type and size. */
 static void symbol_type_describe(Dwarf_Die *type, struct code_argument *argument)
 {
     int tag = dwarf_tag(type), size = dwarf_bytesize(type);
@@ -198,7 +197,7 @@ static void symbol_type_describe(Dwarf_Die *type, struct code_argument *argument
     }
 }
 
-/* Of an enumeration; `choices` are then the argument's. */
+/* Sets the names of an enumeration; `choices` then belong to the argument. */
 static void symbol_type_choices(Dwarf_Die *type, struct code_choice choices[SYMBOL_CHOICES_MAX],
                                 struct code_argument *argument)
 {
@@ -218,24 +217,24 @@ static void symbol_type_choices(Dwarf_Die *type, struct code_choice choices[SYMB
 /* ---- Calling convention -----------------------------------------------------------------------
  */
 
-/* Where the calling convention has arguments when a function begins. That is certain for numbers,
- * addresses and what is copied as two of them; behind anything else nothing is known. Sources:
- * System V ABI, AMD64 supplement, 3.2.3; Itanium C++ ABI, 3.1.2 and 3.1.3. Thread-safety: none
- * needed. */
+/* The places of arguments at a function's entry, by the calling convention. Certain for numbers,
+ * addresses and pairs of them passed by value; after any other argument the places are unknown.
+ * Sources: System V ABI, AMD64 supplement, 3.2.3; Itanium C++ ABI, 3.1.2 and 3.1.3. Thread-safety:
+ * any thread. */
 
-/* What the arguments so far have taken. */
+/* The registers and stack used by the arguments so far. */
 struct symbol_convention {
     bool known;
     unsigned integers, vectors;
-    int64_t stack;   /* behind the return address */
-    bool stack_lost; /* something lies there whose alignment is not known */
+    int64_t stack;   /* after the return address */
+    bool stack_lost; /* an argument of unknown alignment is on the stack */
 };
 
 enum { ABI_INTEGERS = 6, ABI_VECTORS = 8 };
 
 static const uint8_t abi_registers[ABI_INTEGERS] = {7, 6, 2, 1, 8, 9};
 
-/* That the library's header need not know yet. */
+/* May be missing in the library's header. */
 enum {
     LANG_CXX_17 = 0x2b,
     LANG_C_17 = 0x2c,
@@ -257,7 +256,7 @@ static bool is_cxx(int language)
            language == LANG_CXX_17 || language == LANG_CXX_20 || language == LANG_CXX_23;
 }
 
-/* How objects of a class are given to functions: DW_CC_pass_by_... */
+/* The way objects of a class are passed: DW_CC_pass_by_... */
 enum { PASSED_UNKNOWN = 0, PASSED_BY_REFERENCE = 4, PASSED_BY_VALUE = 5 };
 
 static unsigned passing_of(Dwarf_Die *type)
@@ -283,7 +282,7 @@ static bool is_constructor(const char *name, const char *class_name)
            (class_name[length] == 0 || class_name[length] == '<');
 }
 
-/* It takes an object of its class: copies or moves it. */
+/* True if it takes an object of its class: it copies or moves. */
 static bool copies(Dwarf_Die *method)
 {
     Dwarf_Die parameter, type;
@@ -311,7 +310,7 @@ static bool is_defaulted(Dwarf_Die *method)
            dwarf_formudata(&attribute, &value) == 0 && value == IN_CLASS;
 }
 
-/* A class of numbers and addresses that is copied as such, as far as its methods tell. */
+/* True for a class of numbers and addresses that is passed by value, judging by its methods. */
 static bool is_plain_class(Dwarf_Die *type)
 {
     const char *class_name = dwarf_diename(type);
@@ -329,7 +328,7 @@ static bool is_plain_class(Dwarf_Die *type)
     return true;
 }
 
-/* Of two words. */
+/* True if a pair is passed in two registers. */
 static bool is_passed_as_pair(int language, Dwarf_Die *type)
 {
     Dwarf_Die members[2];
@@ -339,7 +338,7 @@ static bool is_passed_as_pair(int language, Dwarf_Die *type)
            (passing_of(type) == PASSED_UNKNOWN && is_plain_class(type));
 }
 
-/* Results that are stored where the caller says take the first register. */
+/* Begins the arguments; a result stored at an address from the caller takes the first register. */
 static void symbol_convention_begin(Dwarf_Die *function, int language,
                                     struct symbol_convention *abi)
 {
@@ -387,7 +386,7 @@ static void take_vector(struct symbol_convention *abi, struct code_argument *arg
     abi->vectors++;
 }
 
-/* Registers for integers that it takes; 0: others, or not known. */
+/* The number of integer registers it takes; 0: others, or unknown. */
 static unsigned integers_of(int language, Dwarf_Die *type, const struct code_argument *argument)
 {
     if (is_scalar(dwarf_tag(type)))
@@ -397,7 +396,7 @@ static unsigned integers_of(int language, Dwarf_Die *type, const struct code_arg
     return is_passed_as_pair(language, type) ? 2 : 0;
 }
 
-/* The next one. Behind one that is passed in a way not known here, none is known. */
+/* Places the next argument. After one passed in an unsupported way, all are unknown. */
 static void symbol_convention_next(struct symbol_convention *abi, int language, Dwarf_Die *type,
                                    struct code_argument *argument)
 {
@@ -423,13 +422,13 @@ enum { REGISTERS = 16, FIRST_VECTOR = 17, VECTORS = 16 }; /* DWARF's numbers */
 
 enum { OWN_STORE = 1 };
 
-/* By DWARF's number, the processor's. */
+/* The processor's register numbers by DWARF's. */
 static const uint8_t processor_number[REGISTERS] = {0, 2, 1,  3,  6,  7,  5,  4,
                                                     8, 9, 10, 11, 12, 13, 14, 15};
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* DWARF's number; UINT32_MAX: it is no register. */
+/* DWARF's number; UINT32_MAX: not a register. */
 static uint32_t register_of(const Dwarf_Op *op)
 {
     if (op->atom == DW_OP_regx)
@@ -453,7 +452,7 @@ static bool is_vector(const Dwarf_Op *op)
     return number >= FIRST_VECTOR && number - FIRST_VECTOR < VECTORS;
 }
 
-/* A constant, as operations tell one. */
+/* Takes operations that give a constant. */
 static bool take_constant(const Dwarf_Op *ops, size_t count, struct code_argument *argument)
 {
     if (count != 2 || ops[1].atom != DW_OP_stack_value)
@@ -468,7 +467,7 @@ static bool take_constant(const Dwarf_Op *ops, size_t count, struct code_argumen
     return true;
 }
 
-/* What a register has, without bits that its type has no use for. */
+/* Takes a register's value with unused bits of its type masked. */
 static bool take_masked(const Dwarf_Op *ops, size_t count, struct code_argument *argument)
 {
     bool is_bool = argument->type == CODE_BOOL;
@@ -496,7 +495,7 @@ static bool take_two(const Dwarf_Op *ops, size_t count, struct code_argument *ar
            take_register(&ops[0], &argument->reg) && take_register(&ops[2], &argument->second);
 }
 
-/* Where the caller's frame begins, as the function's places count. false: from elsewhere. */
+/* The begin of the caller's frame, relative to the function's places. false: another base. */
 static bool frame_shift(Dwarf_Die *function, int64_t *ret_shift)
 {
     Dwarf_Attribute attribute;
@@ -505,12 +504,12 @@ static bool frame_shift(Dwarf_Die *function, int64_t *ret_shift)
     if (!dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) ||
         dwarf_getlocation(&attribute, &ops, &count) != 0 || count != 1)
         return false;
-    *ret_shift = ops[0].atom == DW_OP_call_frame_cfa ? WORD : -WORD; /* rbp: that was pushed */
+    *ret_shift = ops[0].atom == DW_OP_call_frame_cfa ? WORD : -WORD; /* rbp: after it was pushed */
     return ops[0].atom == DW_OP_call_frame_cfa || ops[0].atom == DW_OP_reg6;
 }
 
-/* At the entry, as one list of operations has it. OWN_STORE: it is told where the function's own
- * code puts it. */
+/* Finds the place at the entry from one list of operations. OWN_STORE: it is the place where the
+ * function's own code stores it. */
 static int take_place(Dwarf_Die *function, const Dwarf_Op *ops, size_t count,
                       struct code_argument *argument)
 {
@@ -525,7 +524,7 @@ static int take_place(Dwarf_Die *function, const Dwarf_Op *ops, size_t count,
     } else if (take_two(ops, count, argument)) {
         argument->where = CODE_IN_REGISTER;
     } else if (ops[0].atom == DW_OP_piece) {
-        argument->where = CODE_OPTIMISED_OUT; /* its first part is nowhere */
+        argument->where = CODE_OPTIMISED_OUT; /* its first part has no place */
     } else if (count > 1 && ops[1].atom == DW_OP_piece) {
         argument->where = CODE_IN_PARTS;
     } else if (count == 1 && ops[0].atom == DW_OP_fbreg && frame_shift(function, &shift)) {
@@ -542,7 +541,7 @@ static int take_place(Dwarf_Die *function, const Dwarf_Op *ops, size_t count,
     return 0;
 }
 
-/* `convention`: where the calling convention has it. */
+/* `convention`: its place by the calling convention. */
 static void find_place(Dwarf_Die *function, Dwarf_Die *parameter, uint64_t entry,
                        const struct code_argument *convention, struct code_argument *argument)
 {
@@ -557,7 +556,7 @@ static void find_place(Dwarf_Die *function, Dwarf_Die *parameter, uint64_t entry
     if (!dwarf_attr_integrate(parameter, DW_AT_location, &attribute))
         return;
     int found = dwarf_getlocation_addr(&attribute, entry, ops, counts, 2);
-    if (found < 0) /* in a form that is none of its version of DWARF, as compilers of Go write */
+    if (found < 0) /* in a form that is invalid in its version of DWARF, as compilers of Go write */
         argument->where = CODE_NOT_KNOWN;
     if (found == 1 && counts[0] > 0 &&
         take_place(function, ops[0], counts[0], argument) == OWN_STORE)
@@ -582,7 +581,7 @@ static int compare_function(Dwarf_Die *function, void *context)
     return search->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* Those of namespaces, too, which a search by address does not go into. */
+/* Finds functions in namespaces, too, which a search by address skips. */
 static bool find_function(struct symbol_lines *lines, uint64_t begin, Dwarf_Die *ret_unit,
                           Dwarf_Die *ret_function)
 {
@@ -593,7 +592,7 @@ static bool find_function(struct symbol_lines *lines, uint64_t begin, Dwarf_Die 
     return search.found;
 }
 
-/* Of Go, whose results stand among the arguments. */
+/* True for results in Go, which are listed among the arguments. */
 static bool is_result(Dwarf_Die *parameter)
 {
     Dwarf_Attribute attribute;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where functions are left: x86-64 code is read instruction by instruction, as far as lengths and
- * jumps go.
+/* Finds the exits of functions: decodes x86-64 code instruction by instruction, only lengths and
+ * jumps.
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
  * appendix A. Instructions that are in no table (XOP, APX, those of 32-bit code) are refused, as a
@@ -14,9 +14,9 @@
 
 enum { CODE_LENGTH_MAX = 15 };
 
-/* What follows each opcode: '.' nothing; 'm' ModRM; 'b', 'z', 'w', 'v' an immediate of 1, 2 or 4,
- * 2, and 2 to 8 bytes; 'B', 'Z' ModRM and such a one; 'j', 'J' a jump of 1 and 4 bytes; 'a' an
- * address; 'e' of "enter"; 'g', 'G' ModRM, and 'b' or 'z' for "test"; 'p' a prefix; 'x' none. */
+/* The operands of each opcode: '.' without; 'm' ModRM; 'b', 'z', 'w', 'v' an immediate of 1, 2 or
+ * 4, 2, and 2 to 8 bytes; 'B', 'Z' ModRM and such a one; 'j', 'J' a jump of 1 and 4 bytes; 'a' an
+ * address; 'e' of "enter"; 'g', 'G' ModRM, and 'b' or 'z' for "test"; 'p' a prefix; 'x' invalid. */
 static const char one_byte[256 + 1] = "mmmmbzxxmmmmbzxp"
                                       "mmmmbzxxmmmmbzxx"
                                       "mmmmbzpxmmmmbzpx"
@@ -68,7 +68,7 @@ static uint8_t take(struct cursor *cursor)
     return cursor->bytes[cursor->at++];
 }
 
-/* Of 1, 2 or 4 bytes, with its sign. */
+/* A signed number of 1, 2 or 4 bytes. */
 static int64_t take_number(struct cursor *cursor, unsigned size)
 {
     uint64_t value = 0;
@@ -85,7 +85,7 @@ static void skip(struct cursor *cursor, unsigned size)
 }
 
 struct operand {
-    uint8_t mod, reg, base; /* base: of a register operand its number, with REX.B */
+    uint8_t mod, reg, base; /* base: for a register operand its number, with REX.B */
     bool indexed;
 };
 
@@ -111,7 +111,7 @@ static struct operand take_operand(struct cursor *cursor)
     return operand;
 }
 
-/* Legacy prefixes, then REX; the opcode's first byte. */
+/* Takes legacy prefixes, then REX; returns the opcode's first byte. */
 static uint8_t take_prefixes(struct cursor *cursor)
 {
     uint8_t byte = take(cursor);
@@ -130,8 +130,8 @@ static unsigned number_size(const struct cursor *cursor)
     return cursor->short_operand && !(cursor->rex & 8) ? 2 : 4;
 }
 
-/* Opcodes of maps 1 to 3, behind VEX and EVEX: all have ModRM but vzeroupper, and no jump is among
- * them. */
+/* Takes opcodes of maps 1 to 3, after VEX and EVEX: all have ModRM except vzeroupper, and none is a
+ * jump. */
 static void take_vector(struct cursor *cursor, unsigned map, uint8_t opcode, bool wide)
 {
     bool number = map == 3;
@@ -197,7 +197,7 @@ static void take_two_byte(struct cursor *cursor, struct code_instruction *ret_co
     }
 }
 
-/* Of group 5: calls and jumps through registers and memory. */
+/* Takes group 5: calls and jumps through registers and memory. */
 static void take_group5(struct cursor *cursor, struct code_instruction *ret_code)
 {
     struct operand operand = take_operand(cursor);
@@ -286,11 +286,11 @@ bool code_read(const uint8_t *bytes, size_t size, struct code_instruction *ret_c
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* A stretch of the function while it is read. */
+/* A range of the function while it is read. */
 struct reading {
     const struct code_piece *pieces;
     size_t count;
-    uint8_t *starts[CODE_PIECES_MAX]; /* a byte for each: whether an instruction begins there */
+    uint8_t *starts[CODE_PIECES_MAX]; /* a byte for each: 1 if an instruction begins there */
     struct code_exits *exits;
     uint64_t begin, entry; /* addresses */
 };
@@ -313,7 +313,7 @@ static int add_exit(struct reading *reading, uint64_t address, enum code_kind ki
     return vec_push(&reading->exits->items, exit);
 }
 
-/* A direct jump: inside, to where an instruction begins; or out of it. */
+/* A direct jump: inside, to the begin of an instruction; or out of the function. */
 static int take_target(struct reading *reading, uint64_t address,
                        const struct code_instruction *code)
 {
@@ -341,14 +341,14 @@ static int take_exit(struct reading *reading, uint64_t address, const struct cod
         return 0;
     case CODE_JUMP_REGISTER:
         return add_exit(reading, address, CODE_JUMP_REGISTER, code->detail);
-    case CODE_JUMP_MEMORY: /* with an index it is a table of this function's own places */
+    case CODE_JUMP_MEMORY: /* with an index it is a table of places inside this function */
         return code->detail ? 0 : add_exit(reading, address, CODE_JUMP_MEMORY, 0);
     default:
         return 0;
     }
 }
 
-/* All instructions begin where the one before ends. */
+/* Marks the begins: each instruction begins where the previous one ends. */
 static int mark_starts(struct reading *reading, size_t index)
 {
     const struct code_piece *piece = &reading->pieces[index];
@@ -373,8 +373,8 @@ static int find_exits(struct reading *reading, size_t index)
     return error;
 }
 
-/* "endbr64" first is a trap more, unless the function goes back there: the instruction behind it is
- * met as often. */
+/* A probe on an initial "endbr64" costs an extra trap, so it goes on the next instruction, which
+ * runs as often unless the function jumps back to its begin. */
 static uint64_t entry_of(const struct code_piece *piece)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Debug files. The path of a module is foreign: what lies there may be a pipe, or another file. */
+/* Debug files. The path of a module is foreign: it may lead to a pipe, or another file. */
 #include "symbol_debug.h"
 
 #include "symbol_module.h"
@@ -23,7 +23,7 @@ void symbol_debug_set_root(const char *directory)
     debug_root = directory ? directory : "/usr/lib/debug";
 }
 
-/* Both have a build-id, and it is the same one. */
+/* True if both have the same build-id. */
 static bool same_build(const struct elf_file *a, const struct elf_file *b)
 {
     uint8_t id_a[ELF_BUILD_ID_MAX], id_b[ELF_BUILD_ID_MAX];
@@ -66,8 +66,8 @@ static bool checksum_is(int fd, uint32_t wanted)
     return size == 0 && sum == wanted;
 }
 
-/* `crc` NULL: the build-id alone decides. Where both files have one it is better than the sum,
- * which costs reading all of a file that may have gigabytes. */
+/* `crc` NULL: the build-id alone decides. If both files have one it is preferred to the sum, which
+ * costs reading all of a file of possibly gigabytes. */
 static bool try_path(const struct elf_file *file, const char *path, const uint32_t *crc,
                      struct elf_file **ret_file)
 {
@@ -139,14 +139,14 @@ bool symbol_debug_open(struct elf_file *file, const char *path, struct elf_file 
            open_by_link(file, path, ret_file, ret_path);
 }
 
-/* .gnu_debugdata: an ELF file with further symbols, packed by xz. */
+/* .gnu_debugdata: an ELF file with more symbols, compressed by xz. */
 #ifdef HAVE_LZMA
 
 #include <lzma.h>
 
 enum { UNPACKED_MAX = 128 << 20, MEMORY_MAX = 256 << 20, FIRST_SIZE = 1 << 20 };
 
-/* NULL: damaged, too large, no memory. */
+/* NULL: damaged, too large, out of memory. */
 static uint8_t *unpack(const struct elf_section *section, size_t *ret_size)
 {
     lzma_stream stream = LZMA_STREAM_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds functions by patterns of their names, and where they are left. */
+/* Finds functions by patterns of their names, and their exits. */
 #include "symbol_functions.h"
 
 #include "elf_symbols.h"
@@ -16,20 +16,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* Larger ones are no functions. */
+/* Larger ones are not functions. */
 enum { FUNCTION_MAX = 2 << 20, WORD_MAX = 64 };
 
 struct found {
-    char *raw; /* as it stands in the file */
+    char *raw; /* as in the file */
     uint64_t address, size;
     uint8_t type;
 };
 
 struct finding {
     const char *pattern;
-    char word[WORD_MAX]; /* part of every name that can match; "": not known */
+    char word[WORD_MAX]; /* part of every matching name; "": unknown */
     VEC(struct found) matches, parts;
-    bool full;   /* a file had more symbols than those for the dynamic linker */
+    bool full;   /* a file had a full symbol table, not only the dynamic linker's */
     bool failed; /* out of memory */
 };
 
@@ -40,7 +40,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Behind the last "::" of the name proper. */
+/* The part after the last "::", without arguments. */
 static const char *last_part(const char *pattern, size_t length)
 {
     const char *part = pattern;
@@ -50,7 +50,7 @@ static const char *last_part(const char *pattern, size_t length)
     return part;
 }
 
-/* The longest word of the last part, without arguments: mangled names have it too. */
+/* Finds the longest word of the last part, without arguments: mangled names contain it too. */
 static void find_word(struct finding *finding)
 {
     size_t length = strcspn(finding->pattern, "(<[");
@@ -68,7 +68,7 @@ static void find_word(struct finding *finding)
     }
 }
 
-/* Where the arguments begin: behind the last parenthesis that opens at the outer level. */
+/* The begin of the arguments: after the last parenthesis that opens at the outer level. */
 static size_t arguments_at(const char *name)
 {
     size_t length = strlen(name), level = 0;
@@ -81,7 +81,7 @@ static size_t arguments_at(const char *name)
     return length;
 }
 
-/* Where the name proper begins: instances of templates have their type before it. */
+/* The begin of the name itself: instances of templates have their type before it. */
 static size_t name_at(const char *name, size_t end)
 {
     size_t level = 0;
@@ -94,7 +94,7 @@ static size_t name_at(const char *name, size_t end)
     return 0;
 }
 
-/* Copies that a compiler made of a function for some of its callers count as the function. */
+/* Copies of a function that a compiler made for some callers count as the function. */
 static size_t clone_at(const char *name)
 {
     static const char *const marks[] = {".constprop.", ".isra.", ".lto_priv.", ".llvm."};
@@ -213,7 +213,7 @@ static int read_exits(struct elf_file *file, const struct finding *finding,
     return code_exits_find(pieces, count, ret_exits);
 }
 
-/* Its name is cut behind what people call it. */
+/* Truncates its name to the readable part. */
 static int add_function(struct elf_file *file, const struct finding *finding, struct found *found,
                         struct code_functions *functions)
 {
@@ -249,7 +249,7 @@ static bool has_section(struct elf_file *file, const char *name)
     return elf_file_section(file, name, &section);
 }
 
-/* Whoever throws, or unwinds for others, names one of these. */
+/* True for code that throws or unwinds, by a name that it imports. */
 static bool has_unwinder(struct elf_file *file)
 {
     static const char *const names[] = {"libstdc++", "libc++",   "libgcc_s",
@@ -261,8 +261,8 @@ static bool has_unwinder(struct elf_file *file)
     return found;
 }
 
-/* Whether the C library is all that it links and may load: any other one may be written in C++, and
- * throw through what it calls back. */
+/* True if it links, and may load, only the C library: any other library may be written in C++, and
+ * throw through a callback. */
 static bool is_alone(struct elf_file *file)
 {
     static const char *const known[] = {"libc.so",  "libm.so",       "libdl.so",  "librt.so",
@@ -282,7 +282,7 @@ static bool is_alone(struct elf_file *file)
     return alone;
 }
 
-/* A library of C may be called, and called back, by C++. */
+/* True for a program of C: a library of C may be called, and called back, by C++. */
 static bool is_plain(struct elf_file *file)
 {
     struct elf_segment interpreter;
@@ -335,9 +335,9 @@ void code_functions_fini(struct code_functions *functions)
 
 /* ---- Symbol near ----------------------------------------------------------------------------- */
 
-/* Functions of a file with names similar to one that it lacks. */
+/* Functions of a file with names similar to a missing one. */
 
-enum { INSIDE = 1, FAR = 100 }; /* distance of names that have the wanted one inside */
+enum { INSIDE = 1, FAR = 100 }; /* distance of names that contain the wanted one */
 
 struct nearness {
     const char *wanted;
@@ -347,7 +347,7 @@ struct nearness {
     bool full;
 };
 
-/* The name without arguments and template arguments, of a demangled one. */
+/* Removes arguments and template arguments from a demangled name. */
 static void cut_arguments(char *name)
 {
     char *end = name + strcspn(name, "(<");
@@ -355,7 +355,7 @@ static void cut_arguments(char *name)
         *end = 0;
 }
 
-/* Of what stands after the last "::" or ".". */
+/* The part after the last "::" or ".". */
 static const char *last_name(const char *name)
 {
     const char *colon = strrchr(name, ':'), *dot = strrchr(name, '.');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds functions of a file by patterns of their names, and where each is left.
+/* Finds functions of a file by patterns of their names, and the exits of each.
  *
- * Foreign bytes: bounded. Thread-safety: no state of its own; one thread per file. */
+ * Foreign bytes: bounded. Thread-safety: stateless; one thread per file. */
 #ifndef ANNOT_SYMBOL_FUNCTIONS_H
 #define ANNOT_SYMBOL_FUNCTIONS_H
 
@@ -13,8 +13,8 @@
 
 struct elf_file;
 
-/* The functions of a file whose names match a pattern, as fnmatch(3) has it: the name as it stands
- * in the file, demangled, or demangled without arguments. */
+/* The functions of a file with names that match a pattern of fnmatch(3): the name as in the file,
+ * demangled, or demangled without arguments. */
 struct code_function {
     char *name; /* demangled */
     uint64_t begin, end;
@@ -23,25 +23,26 @@ struct code_function {
 
 struct code_functions {
     VEC(struct code_function) items;
-    uint32_t refused; /* of those that match: their code cannot be read */
-    uint32_t unsized; /* nothing says where they end */
-    uint32_t chosen;  /* at run time, among others (IFUNC): their address is not in the file */
-    uint32_t beyond;  /* more than CODE_FUNCTIONS_MAX */
-    bool partial;     /* the file has no symbols but those for the dynamic linker */
-    bool go;          /* compiled from Go */
-    bool plain;       /* a program of C alone: no exception passes through its frames */
+    uint32_t refused; /* of the matching ones: unreadable code */
+    uint32_t unsized; /* unknown end */
+    uint32_t
+        chosen; /* chosen at run time among several (IFUNC): their address is not in the file */
+    uint32_t beyond; /* more than CODE_FUNCTIONS_MAX */
+    bool partial;    /* the file has only symbols for the dynamic linker */
+    bool go;         /* compiled from Go */
+    bool plain;      /* a program only of C: no exception passes through its frames */
 };
 
 enum { CODE_FUNCTIONS_MAX = 1000 };
 
-/* Symbols of a separate debug file count too. `path`: where that is looked for. 0 or -ENOMEM. fini
+/* Includes symbols of a separate debug file, which is searched for by `path`. 0 or -ENOMEM. fini
  * accepts a zeroed object. Reads all symbols: 50 ms for half a million. */
 int code_functions_find(struct elf_file *file, const char *path, const char *pattern,
                         struct code_functions *ret_functions);
 void code_functions_fini(struct code_functions *functions);
 
-/* Names of functions that are spelt like one that the file does not have, the nearest first. A
- * pattern has none. */
+/* Names of functions spelt similarly to one that the file does not have, the nearest first. Empty
+ * for a pattern. */
 enum { CODE_NEAR_MAX = 3, CODE_NEAR_SIZE = 64 };
 
 struct code_near {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of address ranges that leads to a compilation unit is missing for what some compilers
- * make; then the units themselves are asked, one after the other. */
+/* Some compilers omit the table from address ranges to compilation units; then the units are
+ * searched one after the other. */
 #include "symbol_lines.h"
 
 #include "symbol_module.h"
@@ -21,11 +21,12 @@
 #include <unistd.h>
 
 struct symbol_lines {
-    Dwarf *dwarf, *shared; /* what several files share (dwz), NULL: nothing */
+    Dwarf *dwarf, *shared; /* shared by several files (dwz), NULL: absent */
     int fd, shared_fd;
 };
 
-/* The library would open whatever the file names, and wait there if that is a FIFO. */
+/* Opens the shared file here, as the library would open any path in the file, and block on a FIFO.
+ */
 static bool open_shared(struct symbol_lines *lines)
 {
     char own[64], path[PATH_MAX];
@@ -112,8 +113,8 @@ static const char *name_of(Dwarf_Die *die)
     return name ? name : dwarf_diename(die);
 }
 
-/* From the innermost scope outwards, to the function that has the code. Without that, or with more
- * than fit: none. */
+/* From the innermost scope outwards to the function with the code. 0 without that function, or if
+ * they do not fit. */
 static size_t leave_inlined(Dwarf_Die *scopes, int count, int line, struct symbol_place *places)
 {
     size_t found = 0;
@@ -147,7 +148,7 @@ size_t symbol_lines_places(struct symbol_lines *lines, uint64_t address,
     if (!line || dwarf_lineno(line, &number) != 0)
         return 0;
     int count = dwarf_getscopes(&unit, address, &scopes);
-    /* What is around an inlined function in the code, not in the source. */
+    /* The scopes around an inlined function are in the code, not in the source. */
     count = count > 0 ? dwarf_getscopes_die(&scopes[0], &around) : 0;
     size_t found = leave_inlined(around, count, number, places);
     free(around);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins the sources of names of one file, and keeps the names that were asked for. */
+/* Merges the sources of names of one file, and caches the names looked up. */
 #include "symbol_module.h"
 #include "elf_symbols.h"
 #include "hash_map.h"
@@ -24,7 +24,7 @@ struct symbol_module {
     struct symbol_table table;
     struct strtab texts;
     struct map64 names;   /* index in the table + 1 -> ordinal of its name */
-    struct map64 sources; /* address + 1 -> ordinal of a file << 32 | line; NO_LINE = not known */
+    struct map64 sources; /* address + 1 -> ordinal of a file << 32 | line; NO_LINE = unknown */
     struct symbol_lines *lines;
 };
 
@@ -64,7 +64,8 @@ static void add_again(struct symbol_module *module)
         module->table.failed = true;
 }
 
-/* Its own symbols; only where these are not all, those of a debug file or of the packed table. */
+/* Loads its own symbols; if these are incomplete, also those of a debug file or of the compressed
+ * table. */
 static void load(struct symbol_module *module)
 {
     struct elf_file *other;
@@ -81,7 +82,7 @@ static void load(struct symbol_module *module)
     elf_file_trim(module->file);
 }
 
-/* NULL: it cannot be read, or out of memory. */
+/* NULL: unreadable, or out of memory. */
 static const char *name_of(struct symbol_module *module, size_t index)
 {
     const uint64_t *known = map64_find(&module->names, index + 1);
@@ -169,7 +170,7 @@ static void load_lines(struct symbol_module *module)
     module->lines = open_lines(module, module->debug_path);
 }
 
-/* As people write it, kept with the module. NULL: out of memory. */
+/* The demangled name, kept with the module. NULL: out of memory. */
 static const char *readable(struct symbol_module *module, const char *name)
 {
     char text[SYMBOL_NAME_SIZE];

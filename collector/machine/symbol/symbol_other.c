@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of code that lies in no file.
+/* Names of code without a file.
  *
  * perf-PID.map has "START SIZE NAME" a line, numbers in hexadecimal. The directory is opened while
  * the process lives, so that its file is found afterwards too. The file is foreign in every way: it
- * counts only if it belongs to the uid of the process and was written since the program began (its
- * number is used again and again, and files stay), and its last line may still be growing. */
+ * counts only if it belongs to the uid of the process and was written since the program began (pids
+ * are reused, and files stay), and its last line may still be growing. */
 #include "symbol_other.h"
 
 #include "clock_now.h"
@@ -24,13 +24,13 @@
 
 /* ---- The kernel: /proc/kallsyms, read once, functions only; 8 bytes a symbol and its name ---- */
 
-/* A function that ends nowhere must not name everything behind it. */
+/* A function without a known end must not name everything after it. */
 static const uint64_t REACH_MAX = 1 << 20;
 
 enum { SYMBOLS_MAX = 1 << 21, NAMES_MAX = 128 << 20, KALLSYMS_BUFFER_SIZE = 256 << 10 };
 
 struct kernel_entry {
-    uint32_t offset; /* from base, half way around it */
+    uint32_t offset; /* from base, the middle of the range */
     uint32_t name;   /* in names */
 };
 
@@ -55,7 +55,7 @@ void symbol_kernel_destroy(struct symbol_kernel *kernel)
     free(kernel);
 }
 
-/* All that a kernel has lies within 2 GiB around its text, by the code model it is compiled for. */
+/* A kernel lies within 2 GiB around its text, by its code model. */
 static bool offset_of(const struct symbol_kernel *kernel, uint64_t address, uint32_t *ret_offset)
 {
     uint64_t offset = address - kernel->base + (1u << 31);
@@ -93,7 +93,7 @@ static int kernel_take_line(struct symbol_kernel *kernel, const char *line)
     return length > 0 ? kernel_add(kernel, address, name, length) : 0;
 }
 
-/* The bytes of a beginning line that stay in the buffer; SIZE_MAX: no room for more. */
+/* Returns the bytes of an incomplete line that stay in the buffer; SIZE_MAX: no room for more. */
 static size_t kernel_take_lines(struct symbol_kernel *kernel, char *buffer, size_t size)
 {
     char *line = buffer, *end;
@@ -113,7 +113,7 @@ static int compare(const void *left, const void *right)
     const struct kernel_entry *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
-    return (a->name > b->name) - (a->name < b->name); /* as they stood in the file */
+    return (a->name > b->name) - (a->name < b->name); /* in the order of the file */
 }
 
 static void load(struct symbol_kernel *kernel)
@@ -155,7 +155,7 @@ const char *symbol_kernel_find(struct symbol_kernel *kernel, uint64_t address)
     if (offset - entry->offset > REACH_MAX)
         return NULL;
     while (entry > kernel->entries.items && entry[-1].offset == entry->offset)
-        entry--; /* of several names the first */
+        entry--; /* the first of several names */
     return kernel->names.items + entry->name;
 }
 
@@ -163,7 +163,7 @@ const char *symbol_kernel_find(struct symbol_kernel *kernel, uint64_t address)
 
 enum {
     FILE_MAX = 64 << 20,
-    READ_MAX = 256 << 20, /* of all files of that name, one after the other */
+    READ_MAX = 256 << 20, /* of all files of that name, in sequence */
     STRETCHES_MAX = 1 << 20,
     BATCH_MAX = 1 << 16, /* stretches that are added together */
     BUFFER_SIZE = 256 << 10,
@@ -177,19 +177,19 @@ static const int64_t COARSE_NS = INT64_C(50000000);
 
 struct symbol_jit {
     int32_t pid, ns_pid;
-    int64_t uid;      /* -1 = not known yet */
-    int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = not known yet */
+    int64_t uid;      /* -1 = unknown yet */
+    int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = unknown yet */
     int directory, file;
-    uint64_t offset;     /* of what was not read yet: begin of a line */
-    uint64_t read_bytes; /* ever */
-    bool skip_line;      /* the one at `offset` is too long */
+    uint64_t offset;     /* of the unread part: begin of a line */
+    uint64_t read_bytes; /* total */
+    bool skip_line;      /* the line at `offset` is too long */
     int64_t read_ns;
     struct code_runs runs;
     struct strtab names;
     VEC(struct code_stretch) batch;
 };
 
-/* -1: gone, or not told. */
+/* -1: ended, or unreadable. */
 static int64_t effective_uid(int32_t pid)
 {
     char path[64], text[4096];
@@ -246,7 +246,7 @@ void symbol_jit_destroy(struct symbol_jit *jit)
     free(jit);
 }
 
-/* 0, or -1: no memory, or enough of it is used. */
+/* 0, or -1: out of memory, or the limit is reached. */
 static int flush_batch(struct symbol_jit *jit)
 {
     int error = code_runs_count(&jit->runs) + jit->batch.count > STRETCHES_MAX
@@ -256,7 +256,7 @@ static int flush_batch(struct symbol_jit *jit)
     return error ? -1 : 0;
 }
 
-/* Of `line`, which ends with NUL; what is no entry is passed over. */
+/* Adds `line`, which ends with NUL; skips invalid entries. */
 static int take_line(struct symbol_jit *jit, const char *line)
 {
     char *at, *name, clean[SYMBOL_NAME_SIZE];
@@ -275,7 +275,7 @@ static int take_line(struct symbol_jit *jit, const char *line)
     return jit->batch.count == BATCH_MAX ? flush_batch(jit) : 0;
 }
 
-/* The whole lines of the buffer. Bytes taken, or -1: no more can be kept. */
+/* Adds the whole lines of the buffer. Returns the bytes consumed, or -1: the limit is reached. */
 static ssize_t take_lines(struct symbol_jit *jit, char *buffer, size_t size)
 {
     char *line = buffer, *end;
@@ -287,7 +287,7 @@ static ssize_t take_lines(struct symbol_jit *jit, char *buffer, size_t size)
             return -1;
         line = end + 1;
     }
-    if (line == buffer && size == BUFFER_SIZE) { /* one line without an end */
+    if (line == buffer && size == BUFFER_SIZE) { /* a single incomplete line */
         jit->skip_line = true;
         return (ssize_t)size;
     }
@@ -312,7 +312,7 @@ static void read_on(struct symbol_jit *jit)
     free(buffer);
 }
 
-/* Whether the open file is still the one of that name, and no shorter than what was read. */
+/* True if the open file is still the one of that name, and not shorter than the part read. */
 static bool still_there(const struct symbol_jit *jit, const struct stat *now)
 {
     struct stat open_one;
@@ -336,7 +336,7 @@ static void look(struct symbol_jit *jit)
     snprintf(name, sizeof(name), "perf-%d.map", (int)jit->ns_pid);
     if (jit->directory < 0 || jit->uid < 0 ||
         fstatat(jit->directory, name, &now, AT_SYMLINK_NOFOLLOW) != 0)
-        return; /* a file that was removed keeps its names */
+        return; /* a removed file keeps its names */
     if (!still_there(jit, &now)) {
         forget(jit);
         jit->file = file_open_regular(jit->directory, name, O_RDONLY | O_NOFOLLOW, &now);

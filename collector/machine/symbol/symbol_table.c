@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of several symbols of one address names it best, their order (a radix sort: a table of half
- * a million symbols must be there within 100 ms), and the table that is made of them. */
+/* Chooses the best of several symbols of one address, sorts them (a radix sort: a table of half a
+ * million symbols must be ready within 100 ms), and builds the table. */
 #include "symbol_table.h"
 
 #include "elf_symbols.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Stubs: found by their one indirect jump, whatever the linker puts around it ------------- */
+/* ---- Stubs: found by their one indirect jump, with any linker's code around it -------------- */
 
 enum { SLOTS_MAX = 1 << 20, JUMP_SIZE = 6, NAME_MAX_BYTES = 4096, STUB_SIZE = 16 };
 
-/* A pointer that ld.so fills, and the symbol whose address it gets. */
+/* A pointer that ld.so fills with the address of the symbol. */
 struct slot {
     uint64_t address;
     uint32_t symbol;
@@ -51,7 +51,7 @@ static void collect_slots(struct slots *slots, struct elf_file *file, const char
     }
 }
 
-/* NULL: no name. */
+/* NULL: unnamed. */
 static const char *name_of(const struct slots *slots, uint32_t symbol, size_t *ret_length)
 {
     Elf64_Sym entry;
@@ -65,7 +65,7 @@ static const char *name_of(const struct slots *slots, uint32_t symbol, size_t *r
     return *ret_length < NAME_MAX_BYTES ? name : NULL;
 }
 
-/* `stub`: where it lies; `target`: the pointer that it jumps through. */
+/* `stub`: its address; `target`: the pointer that it jumps through. */
 static void add_stub(struct symbol_table *table, const struct slots *slots,
                      const struct elf_section *stub, uint64_t target)
 {
@@ -81,8 +81,8 @@ static void add_stub(struct symbol_table *table, const struct slots *slots,
     symbol_table_add_text(table, stub->address, (uint32_t)stub->size, text);
 }
 
-/* Every `jmp *offset(%rip)` of a section. Stubs begin at multiples of 16, or of 8 where there is
- * no endbr64 in front (.plt.got). */
+/* Adds every `jmp *offset(%rip)` of a section. Stubs begin at multiples of 16, or of 8 without an
+ * endbr64 first (.plt.got). */
 static void add_stubs(struct symbol_table *table, const struct slots *slots, struct elf_file *file,
                       const char *name)
 {
@@ -124,8 +124,8 @@ void symbol_plt_add(struct symbol_table *table, struct elf_file *file)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* Addresses of programs end below 2^48. How far back a function that reaches over others is
- * looked for. */
+/* Addresses of programs end below 2^48. NESTING_MAX: how far back a function that contains others
+ * is searched for. */
 static const uint64_t ADDRESS_END = 1ull << 48;
 
 enum { SYMBOLS_MAX = 1 << 24, NESTING_MAX = 64, SOURCE_TEXTS = SYMBOL_SOURCES };
@@ -138,7 +138,7 @@ enum {
 };
 
 enum {
-    CLASS_LABEL = 4,   /* no function: rank bit 11 */
+    CLASS_LABEL = 4,   /* not a function: rank bit 11 */
     CLASS_UNSIZED = 2, /* a function without a size: bit 10 */
     CLASS_LOCAL = 1,   /* bit 9 */
     CLASS_SHIFT = 9,   /* of the rank; below: 3 bits of underscores, 6 of the length */
@@ -149,8 +149,8 @@ enum {
     DIGIT_VALUES = 1 << DIGIT_BITS,
 };
 
-/* Less is better: functions before labels, those seen outside before local ones, then plain
- * names before those with underscores in front, short ones before long ones. 12 bits. */
+/* Less is better: functions before labels, exported before local ones, then plain
+ * names before those with leading underscores, short ones before long ones. 12 bits. */
 static uint64_t rank(const struct elf_symbol *symbol)
 {
     unsigned class = 0;
@@ -162,7 +162,7 @@ static uint64_t rank(const struct elf_symbol *symbol)
         class |= CLASS_LOCAL;
     size_t underscores = strspn(symbol->name, "_");
     size_t length = strnlen(symbol->name, LENGTH_MAX);
-    /* Mangled names begin with an underscore by rule, not by modesty. */
+    /* Mangled names always begin with an underscore. */
     if (underscores == 1 && (symbol->name[1] == 'Z' || symbol->name[1] == 'R'))
         underscores = 0;
     if (underscores > UNDERSCORES_MAX)
@@ -212,7 +212,7 @@ static void sort_by_address(struct symbol_entry *entries, size_t count)
     }
     for (unsigned digit = 0; digit < DIGITS; digit++) {
         if (counts[digit][digit_of(&entries[0], digit)] == count)
-            continue; /* all the same */
+            continue; /* all equal */
         sort_by_digit(from, to, count, digit, counts[digit]);
         struct symbol_entry *swap = from;
         from = to;
@@ -236,15 +236,15 @@ static bool better(const struct symbol_entry *a, const struct symbol_entry *b)
     return a->size != b->size ? a->size > b->size : rank_a < rank_b;
 }
 
-/* By address; one symbol of each stays: the best class, of these the largest, of these the best
- * rank. Labels inside of a function whose size is known go. Returns how many stay. */
+/* Sorts by address and keeps one symbol of each: the best class, of these the largest, of these the
+ * best rank. Drops labels inside of a function with a known size. Returns the number kept. */
 static size_t sort(struct symbol_entry *entries, size_t count)
 {
     if (count == 0)
         return 0;
     sort_by_address(entries, count);
     size_t kept = 0;
-    uint64_t covered = 0; /* up to here, functions with known sizes reach */
+    uint64_t covered = 0; /* end of the functions with known sizes so far */
     for (size_t i = 0, next; i < count; i = next) {
         uint64_t address = entries[i].key >> SYMBOL_RANK_BITS;
         struct symbol_entry best = entries[i];
@@ -273,7 +273,7 @@ void symbol_table_add_code(struct symbol_table *table, const struct elf_file *fi
     }
 }
 
-/* The end of the code around an address; 0 = no code is there. */
+/* The end of the code range around an address; 0 = not code. */
 static uint64_t code_end(const struct symbol_table *table, uint64_t address)
 {
     for (size_t i = 0; i < table->code_count; i++) {
@@ -289,7 +289,7 @@ static void add(struct symbol_table *table, const struct symbol_entry *entry)
         table->failed = true;
 }
 
-/* The source that can tell this place, a new one if need be; SYMBOL_SOURCES: none. */
+/* The source that covers this place, added if needed; SYMBOL_SOURCES: too many. */
 static size_t source_of(struct symbol_table *table, struct elf_file *file, uint64_t place)
 {
     for (size_t i = table->source_count; i-- > 0;) {
@@ -305,7 +305,7 @@ static size_t source_of(struct symbol_table *table, struct elf_file *file, uint6
     return table->source_count++;
 }
 
-/* Labels inside of functions, and those by which linkers mark kinds of bytes. */
+/* False for labels inside of functions, and for linkers' mapping symbols. */
 static bool is_function(const struct elf_symbol *symbol)
 {
     if (symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC)
@@ -390,7 +390,7 @@ static uint64_t address_of(const struct symbol_entry *entry)
     return entry->key >> SYMBOL_RANK_BITS;
 }
 
-/* The last entry at or before an address, counted from 1; 0 = none. */
+/* The last entry at or before an address, counted from 1; 0 = not found. */
 static size_t entry_before(const struct symbol_table *table, uint64_t address)
 {
     size_t low = 0, high = table->entries.count;
@@ -445,7 +445,7 @@ size_t symbol_table_name(const struct symbol_table *table, size_t index, char *b
     }
     const struct symbol_source *source = &table->sources[number];
     uint64_t place = source->base + entry->name;
-    /* Short reads first: the end of the file may be nearer than the buffer is long. */
+    /* Short reads first: the file may end within the buffer's length. */
     for (size_t length = 0; length + 1 < size;) {
         size_t part = size - 1 - length < 64 ? size - 1 - length : 64;
         while (part && !elf_file_read(source->file, place + length, buffer + length, part))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where call frame information is in a file, and its entries. */
+/* Locates call frame information in a file, and its entries. */
 #include "cfi_index.h"
 
 #include "cfi_program.h"
@@ -12,7 +12,7 @@
 
 /* ---- Encoded pointers ------------------------------------------------------------------------ */
 
-/* Encoded pointers: LSB core 5.0, 10.5.1. Those that only a running program could follow
+/* Encoded pointers: LSB core 5.0, 10.5.1. Those that need a running program
  * (indirect, relative to its text or function) fail. */
 uint64_t cfi_pointer_number(struct cfi_reader *reader, uint8_t encoding)
 {
@@ -60,8 +60,8 @@ uint64_t cfi_pointer(struct cfi_reader *reader, uint8_t encoding, struct cfi_bas
 
 /* ---- The section ----------------------------------------------------------------------------- */
 
-/* By its name, which may be compressed away or stripped; else by the header for the C++ runtime,
- * which points to .eh_frame but does not tell its size. */
+/* Finds it by its name; if that is stripped or compressed, by the header for the C++ runtime, which
+ * points to .eh_frame but lacks its size. */
 static bool find_by_header(struct elf_file *file, struct cfi_section *ret_section)
 {
     struct elf_segment header;
@@ -113,7 +113,7 @@ void cfi_section_close(struct cfi_section *section)
 /* ---- Its entries ----------------------------------------------------------------------------- */
 
 /* Two passes: the first finds every entry and parses the common ones, the second parses the
- * functions, whose pointers only their common entry tells how to read. */
+ * functions; the encoding of their pointers is in the common entry. */
 
 enum { INITIAL_SIZE_MAX = 512, AUGMENTATION_MAX = 16, SEGMENTS_MAX = 16 };
 
@@ -129,7 +129,7 @@ static uint64_t address_of(const struct cfi_section *section, const struct cfi_r
     return section->address + (uint64_t)(reader->at - section->bytes);
 }
 
-/* What 'z' announces: the letters behind it say what the data are, in their order. */
+/* Parses the data after 'z', in the order of the letters after it. */
 static bool read_augmentation(struct cfi_reader *reader, const char *letters,
                               struct cfi_common *common)
 {
@@ -157,7 +157,7 @@ static bool read_augmentation(struct cfi_reader *reader, const char *letters,
         case 'B':
         case 'G':
             break;
-        default: /* unknown: and so is what follows */
+        default: /* unknown, as is the rest */
             return strchr(letters, 'R') == NULL;
         }
     }
@@ -177,7 +177,7 @@ static bool run_initial(const struct cfi_section *section, struct cfi_reader *re
            cfi_run(&run, &common->initial, &stopped);
 }
 
-/* The part of a common entry behind its id. */
+/* Parses a common entry after its id. */
 static bool parse_common(const struct cfi_section *section, struct cfi_reader *reader,
                          struct cfi_common *common)
 {
@@ -213,7 +213,7 @@ static int add_common(struct cfi_index *index, uint32_t offset, struct cfi_reade
     return vec_push(&index->common, common);
 }
 
-/* A function as the first pass sees it: `program` is where what follows the id begins. */
+/* Adds a function in the first pass: `program` is the offset after its id. */
 static int add_function(struct cfi_index *index, uint64_t id_offset, uint32_t id, uint64_t end)
 {
     if (id > id_offset) {
@@ -226,7 +226,7 @@ static int add_function(struct cfi_index *index, uint64_t id_offset, uint32_t id
     return vec_push(&index->functions, function);
 }
 
-/* One entry at *offset, which moves behind it. 0, 1 (no more), -ENOMEM. */
+/* Reads one entry at *offset, and moves past it. 0, 1 (no more), -ENOMEM. */
 static int read_entry(struct cfi_index *index, uint64_t *offset)
 {
     const struct cfi_section *section = &index->section;
@@ -287,7 +287,7 @@ static struct code code_of(const struct elf_file *file)
     return code;
 }
 
-/* Descriptions of code that the linker threw away lie outside, at address 0 for one. */
+/* False for code that the linker discarded, at address 0 for one. */
 static bool inside(const struct code *code, const struct cfi_function *function)
 {
     for (size_t i = 0; i < code->count; i++) {
@@ -314,7 +314,7 @@ static bool parse_function(const struct cfi_section *section, const struct cfi_c
     return true;
 }
 
-/* Second pass. */
+/* Second pass: parses the functions. */
 static void parse_functions(struct cfi_index *index, const struct elf_file *file)
 {
     const struct cfi_common *common = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A place in foreign call frame information. Reading past the end gives 0 and sets `failed`, which
- * sticks, so a caller checks once at the end of a sequence. Encodings: LSB core 5.0, 10.5.1.
- * Thread-safety: none needed, a value.
+/* A position in foreign call frame information. Reading past the end gives 0 and sets `failed`
+ * permanently, so a caller checks once at the end of a sequence. Encodings: LSB core 5.0, 10.5.1.
+ * Thread-safety: a value.
  *
  * The entries of .eh_frame: common ones (CIE) parsed once each, descriptions of functions (FDE)
  * sorted by the code they describe. LSB core 5.0, 10.6.1. Foreign bytes, which must outlive the
@@ -24,7 +24,7 @@ struct cfi_reader {
     bool failed;
 };
 
-/* DW_EH_PE_*: how a pointer is written, and what it is relative to. */
+/* DW_EH_PE_*: the form of a pointer, and its base. */
 enum {
     CFI_POINTER_FORM = 0x0f,
     CFI_POINTER_BASE = 0x70,
@@ -87,27 +87,27 @@ static inline int64_t cfi_sleb(struct cfi_reader *reader)
     return (int64_t)cfi_leb(reader, true);
 }
 
-/* The number of an encoded pointer, not yet relative to anything. */
+/* The number of an encoded pointer, without its base. */
 uint64_t cfi_pointer_number(struct cfi_reader *reader, uint8_t encoding);
 
-/* `place`: the address of the pointer itself; `data`: what DATAREL is relative to. */
+/* `place`: the address of the pointer itself; `data`: the base of DATAREL. */
 struct cfi_bases {
     uint64_t place, data;
 };
 
 uint64_t cfi_pointer(struct cfi_reader *reader, uint8_t encoding, struct cfi_bases bases);
 
-/* Where the bytes are, and where they are loaded in the module's own address space. */
+/* The bytes of a section, and its address in the module. */
 struct cfi_section {
     const uint8_t *bytes;
     size_t size;
     uint64_t address;
-    bool open;  /* its size is not known: it ends at the first terminator or nonsense */
+    bool open;  /* unknown size: it ends at the first terminator or invalid entry */
     bool owned; /* the bytes are a copy, else the file's */
 };
 
-/* The .eh_frame of a file, which must stay open and untrimmed until it is closed. 0, -ENODATA: it
- * has none, -EBADMSG: it cannot be read. */
+/* Opens the .eh_frame of a file, which must stay open and untrimmed until it is closed. 0,
+ * -ENODATA: no such section, -EBADMSG: unreadable. */
 int cfi_section_open(struct elf_file *file, struct cfi_section *ret_section);
 void cfi_section_close(struct cfi_section *section);
 
@@ -133,7 +133,7 @@ struct cfi_index {
     uint32_t skipped_count;
 };
 
-/* 0, -ENOMEM, -EFBIG (4 GiB). On failure nothing is kept. */
+/* 0, -ENOMEM, -EFBIG (4 GiB). On failure *ret_index is empty. */
 int cfi_index_build(const struct cfi_section *section, const struct elf_file *file,
                     struct cfi_index *ret_index);
 void cfi_index_fini(struct cfi_index *index);

@@ -93,7 +93,7 @@ static void set_cfa(struct machine *machine, uint64_t number, int64_t offset)
     state->cfa_known = true;
 }
 
-/* An instruction that changes only one of register and offset needs both to be there. */
+/* An instruction that changes only one of register and offset needs both to be defined. */
 static void change_cfa(struct machine *machine, uint64_t number, int64_t offset)
 {
     if (!machine->state->cfa_known || machine->state->cfa_expression)
@@ -119,7 +119,7 @@ static void set_expression(struct machine *machine, enum cfi_how how)
     set_place(machine, number, place);
 }
 
-/* Where the present state ends. */
+/* Ends the current state at `address`. */
 static void move_to(struct machine *machine, uint64_t address)
 {
     struct cfi_run *run = machine->run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs call frame instructions, and reports a state per stretch of code. DWARF 5, sections 6.4.2
- * and 6.4.3. Thread-safety: no state of its own. */
+/* Runs call frame instructions, and reports a state per range of code. DWARF 5, sections 6.4.2 and
+ * 6.4.3. Thread-safety: stateless. */
 #ifndef ANNOT_CFI_PROGRAM_H
 #define ANNOT_CFI_PROGRAM_H
 
@@ -18,13 +18,13 @@ struct cfi_run {
     int64_t data_align;
     uint8_t encoding;
     const struct cfi_state *initial; /* NULL: the program of a CIE itself */
-    /* From `address` on the state holds; addresses rise. */
+    /* The state is valid from `address` on; addresses rise. */
     void (*row)(void *context, uint64_t address, const struct cfi_state *state);
     void *context;
 };
 
-/* Changes *state step by step. false: an instruction that is unknown or cut off; then the rows so
- * far are right, what comes behind them is not known, and *ret_address is where that begins. */
+/* Changes *state step by step. false: an unknown or truncated instruction; the rows so far are
+ * valid, the code from *ret_address on is unknown. */
 bool cfi_run(struct cfi_run *run, struct cfi_state *state, uint64_t *ret_address);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Expressions are evaluated with symbols: what comes out as "a register + offset", maybe read
- * from memory and added to once more, is a rule; anything else is not followed. Operations: DWARF
- * 5, section 2.5. Linkers describe procedure linkage tables by one expression of their own, taken
- * by its bytes. */
+/* Expressions are evaluated symbolically: a result of the form "a register + offset", maybe read
+ * from memory and added to once more, is a rule; any other is unsupported. Operations: DWARF 5,
+ * section 2.5. Linkers describe procedure linkage tables by one special expression, matched by its
+ * bytes. */
 #include "cfi_rule.h"
 
 #include "cfi_index.h"
@@ -26,7 +26,7 @@ enum {
 
 enum { STACK_MAX = 8, OPERATIONS_MAX = 32, SIGNAL_RSP = 160 };
 
-/* base + offset, or *(base + offset) + add; a base below 0 is none of the machine's registers. */
+/* base + offset, or *(base + offset) + add; a base below 0 is not a register. */
 enum { BASE_NONE = -1, BASE_CFA = -2 };
 
 struct symbolic {
@@ -66,7 +66,7 @@ static void add_number(struct evaluator *evaluator, int64_t number)
         top->offset = sum(top->offset, number);
 }
 
-/* Adds or subtracts the two uppermost, one of which must be a plain number. */
+/* Adds or subtracts the two uppermost values, one of which must be a plain number. */
 static void combine(struct evaluator *evaluator, bool minus)
 {
     if (evaluator->depth < 2) {
@@ -164,7 +164,7 @@ static bool fits(int64_t value)
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-/* -1: none of the registers that a rule can name so. */
+/* -1: not a register that a rule can use as scratch. */
 static int scratch_of(int64_t base)
 {
     static const int8_t numbers[UNWIND_SCRATCH_COUNT] = {0, 9, 10, 11};
@@ -218,7 +218,7 @@ static struct unwind_rule cfa_of(const struct cfi_state *state, bool signal)
     return rule;
 }
 
-/* The CFA's own register + offset is a place relative to the CFA as well. */
+/* True if the base is the CFA's own register, so the place is also relative to the CFA. */
 static bool relative_to_cfa(const struct unwind_rule *rule, int64_t base)
 {
     return (base == CFI_RSP && rule->cfa == UNWIND_CFA_RSP) ||
@@ -265,7 +265,7 @@ struct unwind_rule cfi_rule_of(const struct cfi_state *state, bool signal)
     rule.rbx = save_of(&state->saved[CFI_TRACKED_RBX], &rule, &rule.rbx_offset);
     rule.rbp = save_of(&state->saved[CFI_TRACKED_RBP], &rule, &rule.rbp_offset);
     if (rule.rbp == UNWIND_SAVE_RBP && rule.cfa == UNWIND_CFA_RSP) {
-        /* Compilers leave this standing where a realigned frame is already gone: before its
+        /* Compilers leave this rule in force after a realigned frame was removed: before its
          * return. RBP has its old value back. */
         rule.rbp = UNWIND_SAVE_SAME;
         rule.rbp_offset = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a state of call frame information to one of the rules that unwinders follow.
+/* Converts a state of call frame information to a rule for the unwinders.
  * Thread-safety: pure function. */
 #ifndef ANNOT_CFI_RULE_H
 #define ANNOT_CFI_RULE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state that call frame instructions describe: how to find the caller's registers. DWARF 5,
- * section 6.4.1. Of the registers only RBX, RBP and the return address are followed.
+/* The state described by call frame instructions: the places of the caller's registers. DWARF 5,
+ * section 6.4.1. Of the registers only RBX, RBP and the return address are tracked.
  * Thread-safety: values. */
 #ifndef ANNOT_CFI_STATE_H
 #define ANNOT_CFI_STATE_H
@@ -34,7 +34,7 @@ enum cfi_tracked { CFI_TRACKED_RBX, CFI_TRACKED_RBP, CFI_TRACKED_RETURN, CFI_TRA
 struct cfi_state {
     uint64_t cfa_register; /* + cfa_offset, unless there is an expression */
     int64_t cfa_offset;
-    const uint8_t *cfa_expression; /* NULL: none */
+    const uint8_t *cfa_expression; /* NULL: not an expression */
     uint32_t cfa_expression_size;
     bool cfa_known;
     struct cfi_place saved[CFI_TRACKED_COUNT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables on disk. A file is struct cache_head, the rules, the rows, as they lie in memory; what is
- * read is checked as foreign bytes are, also row by row, so that a damaged file can be wrong but
- * not dangerous. Writers make a file of their own and rename it. */
+/* Tables on disk. A file is struct cache_head, the rules, the rows, in their memory layout; the
+ * contents are checked as foreign bytes, also row by row, so that a damaged file can be wrong but
+ * not dangerous. Writers create a temporary file and rename it. */
 #include "unwind_cache.h"
 
 #include "cfi_index.h"
@@ -26,8 +26,8 @@
 
 /* ---- Its directory --------------------------------------------------------------------------- */
 
-/* The cache's directory. Its files' modification times tell when they were used last: the cache
- * sets them when it reads. */
+/* The cache's directory. A file's modification time is its last use: the cache sets it when it
+ * reads. */
 
 enum { LEFTOVER_SECONDS = 600 };
 
@@ -48,7 +48,7 @@ static int default_path(char path[PATH_MAX])
     return length > 0 && length < PATH_MAX ? 0 : -ENOENT;
 }
 
-/* All parts of an absolute path that are not there yet. */
+/* Creates the missing parts of an absolute path. */
 static void make_folders(char *path)
 {
     for (char *at = path + 1; *at; at++) {
@@ -135,7 +135,7 @@ void cache_folder_trim(int folder, uint64_t size_max)
 static const uint64_t CACHE_MAGIC = UINT64_C(0x31776e75746e6e61); /* "anntunw1" */
 static const uint64_t CACHE_SIZE_MAX = 256 << 20;
 
-/* CACHE_VERSION: raise it whenever the same file would give another table.
+/* CACHE_VERSION: raise it when the same file would give another table.
  * CACHE_ROWS_MIN: smaller tables are built about as fast as they are read. */
 enum {
     CACHE_VERSION = 7,
@@ -152,7 +152,7 @@ struct cache_head {
     uint32_t row_count, rule_count, skipped_count;
     uint32_t body_checksum; /* of rules and rows */
     uint32_t reserved;
-    uint32_t head_checksum; /* of all above */
+    uint32_t head_checksum; /* of the fields above */
 };
 
 _Static_assert(sizeof(struct cache_head) == 72, "written to disk: no holes, no surprises");
@@ -196,7 +196,7 @@ static bool rows_valid(const struct unwind_table *table)
     return !bad;
 }
 
-/* NULL: damaged, or no memory. */
+/* NULL: damaged, or out of memory. */
 static struct unwind_table *read_table(int fd, const struct cache_head *head)
 {
     struct unwind_table *table = calloc(1, sizeof(*table));
@@ -221,7 +221,7 @@ static struct unwind_table *read_table(int fd, const struct cache_head *head)
     return NULL;
 }
 
-/* NULL: not there, or wrong and deleted. */
+/* NULL: missing, or invalid and deleted. */
 static struct unwind_table *load(int folder, const char *name, const struct cache_head *expected)
 {
     struct cache_head head;
@@ -235,7 +235,7 @@ static struct unwind_table *load(int folder, const char *name, const struct cach
         head_valid(&head, expected, (uint64_t)status.st_size))
         table = read_table(fd, &head);
     if (table)
-        futimens(fd, NULL); /* used now */
+        futimens(fd, NULL); /* mark as used */
     else
         unlinkat(folder, name, 0);
     close(fd);
@@ -252,7 +252,7 @@ static int write_table(int fd, const struct cache_head *head, const struct unwin
     return error;
 }
 
-/* Failing to is no failure: the table will be built again. */
+/* Best effort: without the file the table is built again. */
 static void store(int folder, const char *name, const struct cache_head *id,
                   const struct unwind_table *table)
 {
@@ -277,8 +277,8 @@ static void store(int folder, const char *name, const struct cache_head *id,
         cache_folder_trim(folder, CACHE_SIZE_MAX);
 }
 
-/* All that a table is made of but code without descriptions: that of one owner's files with the
- * same descriptions is taken for the same. Read once, as the build does. */
+/* Hashes the input of a table except code without descriptions: files of one owner with the same
+ * descriptions count as equal. Read once, as the build does. */
 static struct hash128 content_of(const struct elf_file *file, const struct cfi_section *section)
 {
     struct elf_segment header = {0};

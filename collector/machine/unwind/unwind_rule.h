@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What it takes to find the caller of a place in machine code: a row says from which address on
- * which rule holds. Shared by the table builder, the user-space unwinder and the BPF program, so
- * fixed-width integers only.
+/* Rules to find the caller of a place in machine code: a row gives the address from which a rule
+ * applies. Shared by the table builder, the user-space unwinder and the BPF program, so fixed-width
+ * integers only.
  *
- * From DWARF 5, section 6.4, as used by .eh_frame (LSB core 10.6), reduced to what x86-64 code
- * contains: the return address lies at CFA - 8; of the callee-saved registers only RBP and RBX can
- * be needed to compute a CFA. Thread-safety: plain data. */
+ * From DWARF 5, section 6.4, as used by .eh_frame (LSB core 10.6), reduced to the cases in x86-64
+ * code: the return address lies at CFA - 8; of the callee-saved registers only RBP and RBX can be
+ * needed to compute a CFA. Thread-safety: plain data. */
 #ifndef ANNOT_UNWIND_RULE_H
 #define ANNOT_UNWIND_RULE_H
 
@@ -24,15 +24,15 @@ typedef __s64 int64_t;
 #include <stdint.h>
 #endif
 
-/* Sorted by address; a row holds until the next one. Addresses are the module's own (before its
- * load bias); modules whose code spans more than 4 GiB are refused. */
+/* Sorted by address; a row applies until the next one. Addresses are the module's (before its load
+ * bias); modules with code spanning more than 4 GiB are refused. */
 struct unwind_row {
     uint32_t address; /* minus unwind_table.base */
-    uint32_t rule;    /* index; in a module's table: its own, in the BPF map: of all */
+    uint32_t rule;    /* index; in a module's table: local, in the BPF map: global */
 };
 
 enum unwind_cfa {
-    UNWIND_CFA_UNKNOWN = 0,   /* no description: code without .eh_frame, or one we cannot follow */
+    UNWIND_CFA_UNKNOWN = 0,   /* no description: code without .eh_frame, or an unsupported one */
     UNWIND_CFA_RSP = 1,       /* rsp + cfa_offset                                                */
     UNWIND_CFA_RBP = 2,       /* rbp + cfa_offset                                                */
     UNWIND_CFA_RBX = 3,       /* rbx + cfa_offset                                                */
@@ -42,12 +42,13 @@ enum unwind_cfa {
     UNWIND_CFA_SIGNAL = 7,    /* rt_sigreturn trampoline: the interrupted registers lie in the
                                  ucontext at rsp: rbp + 0x78, rbx + 0x80, rsp + 0xa0, rip + 0xa8 */
     UNWIND_CFA_END = 8,       /* the return address is undefined: the outermost frame            */
-    UNWIND_CFA_SCRATCH = 9,   /* a register that calls need not keep + cfa_offset; as it was in the
-                                 first frame: code whose CFA it is calls only what keeps it    */
+    UNWIND_CFA_SCRATCH =
+        9, /* a register that calls need not keep + cfa_offset; with its value in the first frame:
+              code with such a CFA calls only functions that keep it */
 };
 
-/* Which. Assembly keeps the stack pointer in one while it aligns its frame, or all the time;
- * compilers for a few instructions (DRAP). */
+/* The scratch register. Assembly keeps the stack pointer in one while it aligns its frame, or all
+ * the time; compilers for a few instructions (DRAP). */
 enum unwind_scratch {
     UNWIND_SCRATCH_RAX = 0,
     UNWIND_SCRATCH_R9 = 1,
@@ -60,7 +61,7 @@ enum unwind_save {
     UNWIND_SAVE_SAME = 0, /* the register still has the caller's value      */
     UNWIND_SAVE_CFA = 1,  /* at CFA + offset                                */
     UNWIND_SAVE_RBP = 2,  /* at rbp + offset (DRAP frames), rbp of this frame */
-    UNWIND_SAVE_LOST = 3, /* not to be known                                */
+    UNWIND_SAVE_LOST = 3, /* unknown */
 };
 
 struct unwind_rule {

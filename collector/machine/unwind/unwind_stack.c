@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One round per frame: what is mapped there, which rule holds, where the frame ends (CFA), and the
- * registers of its caller. A return address may lie behind the last byte of its function, so
- * callers are looked up one byte earlier; the first frame and what a signal interrupted are not.
- * Signal frame: struct ucontext_t of x86-64 Linux at the stack pointer. */
+/* One round per frame: finds the mapping, the rule, the end of the frame (CFA), and the caller's
+ * registers. A return address may lie after the last byte of its function, so callers are looked up
+ * one byte earlier; the first frame and code interrupted by a signal are not. Signal frame: struct
+ * ucontext_t of x86-64 Linux at the stack pointer. */
 #include "unwind_stack.h"
 
 enum { SIGNAL_RBP = 0x78, SIGNAL_RBX = 0x80, SIGNAL_RSP = 0xa0, SIGNAL_RIP = 0xa8 };
@@ -10,7 +10,7 @@ enum { SIGNAL_RBP = 0x78, SIGNAL_RBX = 0x80, SIGNAL_RSP = 0xa0, SIGNAL_RIP = 0xa
 struct walk {
     const struct unwind_request *request;
     struct unwind_registers at;
-    bool exact; /* at.rip is an instruction of its own, not a return address */
+    bool exact; /* at.rip is an executed instruction, not a return address */
 };
 
 static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret_value)
@@ -23,7 +23,7 @@ static uint64_t plus(uint64_t base, int32_t offset)
     return base + (uint64_t)(int64_t)offset;
 }
 
-/* STACK_NOT_WALKED: *ret_cfa is it; else why there is none. */
+/* STACK_NOT_WALKED: *ret_cfa is set; else the reason why not. */
 static enum stack_end find_cfa(const struct walk *walk, const struct unwind_rule *rule,
                                uint64_t *ret_cfa)
 {
@@ -80,7 +80,7 @@ static bool restore(const struct walk *walk, const struct saved *saved, uint64_t
     if (*saved->lost)
         return true;
     uint64_t place = plus(saved->how == UNWIND_SAVE_CFA ? cfa : rbp, saved->offset);
-    if (place < walk->at.rsp) /* in an epilogue: popped, the register has it again */
+    if (place < walk->at.rsp) /* in an epilogue: popped, so the register is already restored */
         return true;
     return read_word(walk, place, saved->value);
 }
@@ -115,13 +115,14 @@ static enum stack_end to_interrupted(struct walk *walk)
         !read_word(walk, frame + SIGNAL_RIP, &walk->at.rip))
         return STACK_FAULT;
     walk->at.rbp_lost = walk->at.rbx_lost = false;
-    walk->at.scratch_known = false; /* they lie there as well, but the kernel program has no time */
+    walk->at.scratch_known =
+        false; /* they are in the frame too, but the BPF program has no time to read them */
     walk->exact = true;
     return STACK_NOT_WALKED;
 }
 
-/* Code without a table: rbp points at the saved rbp, behind it lies the return address. 0 marks the
- * outermost frame (System V ABI, AMD64 supplement, 3.4.1), where callers have led to it. */
+/* Code without a table: rbp points at the saved rbp, followed by the return address. 0 marks the
+ * outermost frame (System V ABI, AMD64 supplement, 3.4.1), if reached from a callee. */
 static enum stack_end by_frame_pointer(struct walk *walk, uint64_t *ret_cfa)
 {
     uint64_t rbp = walk->at.rbp;

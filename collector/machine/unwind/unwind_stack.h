@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks a native stack from registers and a copy of its memory: the same rules, in the same order,
- * as the BPF program, for samples whose tables were not loaded in time and for `annot dump`.
- * Thread-safety: none needed, no state. */
+ * as the BPF program, for samples without tables loaded in time and for `annot dump`.
+ * Thread-safety: any thread, no state. */
 #ifndef ANNOT_UNWIND_STACK_H
 #define ANNOT_UNWIND_STACK_H
 
@@ -9,19 +9,19 @@
 
 struct unwind_registers {
     uint64_t rip, rsp, rbp, rbx;
-    bool rbp_lost, rbx_lost; /* what stands there is not their value */
+    bool rbp_lost, rbx_lost; /* the field does not have the register's value */
     bool scratch_known;
     uint64_t scratch[UNWIND_SCRATCH_COUNT]; /* by enum unwind_scratch */
 };
 
-/* What is mapped at an address. */
+/* The mapping at an address. */
 struct unwind_place {
     const struct unwind_table *table; /* NULL: follow the frame pointer */
-    bool missing;                     /* it has a table that cannot be had: the walk ends */
-    uint64_t bias;                    /* address - bias = address of the module's own */
+    bool missing;                     /* its table is unavailable: the walk ends */
+    uint64_t bias;                    /* address - bias = module address */
 };
 
-/* The frame's memory lies below cfa; 0 = unknown: a signal frame, and where the walk ended. */
+/* The frame's memory lies below cfa; 0 = unknown: a signal frame, or the end of the walk. */
 struct unwind_frame {
     uint64_t address; /* program counter; of callers: the return address */
     uint64_t cfa;
@@ -29,14 +29,14 @@ struct unwind_frame {
 
 struct unwind_request {
     struct unwind_registers registers;
-    /* false: nothing executable is mapped there. */
+    /* false: not mapped as executable. */
     bool (*find)(void *context, uint64_t address, struct unwind_place *ret_place);
-    /* 8 bytes of the thread's memory; false: not readable. */
+    /* Reads 8 bytes of the thread's memory; false: unreadable. */
     bool (*read)(void *context, uint64_t address, uint64_t *ret_value);
     void *context;
 };
 
-/* Leaf first. Returns how many frames were written; why it stopped is in *ret_end. */
+/* Leaf first. Returns the number of frames written; *ret_end is the reason of the end. */
 uint32_t unwind_stack(const struct unwind_request *request, struct unwind_frame *frames,
                       uint32_t size, enum stack_end *ret_end);
 

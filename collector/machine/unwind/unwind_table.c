@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Building the rows of a module: descriptions in the order of their code, each clipped at the next
- * one's begin (as the C++ runtime's search sees overlaps), the gaps between them unknown, equal
- * neighbours merged, equal rules shared. Rule 0 of every table is the unknown one, and so is the
- * last row, behind all code. */
+/* Builds the rows of a module: descriptions in the order of their code, each clipped at the begin
+ * of the next (as the C++ runtime's search resolves overlaps), the gaps between them unknown, equal
+ * neighbours merged, equal rules shared. Rule 0 of every table is the unknown one, as is the last
+ * row, after all code. */
 #include "unwind_table.h"
 #include "cfi_index.h"
 #include "cfi_program.h"
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ENTRY_MAX: how much code at a program's entry may be without description, in bytes; EDGE_MAX:
- * before and behind what is described. FOREIGN_*: how much is recognised by frame pointers, which
- * one function in so many bytes must keep. */
+/* ENTRY_MAX: limit of undescribed code at a program's entry, in bytes; EDGE_MAX: before and after
+ * the described code. FOREIGN_*: limit of the search for frame pointers, which one function in this
+ * many bytes must keep. */
 enum {
     RULES_MAX = 1 << 16,
     SLOTS_MIN = 256,
@@ -39,7 +39,7 @@ struct builder {
     uint32_t skipped_count;
     int error;
     bool signal;        /* of the description being run */
-    uint64_t clip;      /* where it ends */
+    uint64_t clip;      /* its end */
     uint32_t last_rule; /* of the last row */
 };
 
@@ -66,7 +66,7 @@ static int grow_slots(struct builder *builder)
     return 0;
 }
 
-/* Its index; 0 if there are too many or there is no memory. */
+/* The rule's index; 0 if there are too many or it is out of memory. */
 static uint32_t intern_rule(struct builder *builder, const struct unwind_rule *rule)
 {
     size_t mask = builder->slot_count - 1;
@@ -145,7 +145,7 @@ static void add_function(struct builder *builder, const struct cfi_index *index,
         add_row(builder, stopped, 0);
 }
 
-/* How often functions that keep a frame pointer begin in these bytes. */
+/* The number of function begins in these bytes that set up a frame pointer. */
 static size_t count_frames(const uint8_t *bytes, size_t size)
 {
     static const uint8_t begin[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp, %rbp */
@@ -158,9 +158,9 @@ static size_t count_frames(const uint8_t *bytes, size_t size)
     return count;
 }
 
-/* Large stretches come from other compilers (V8's builtins inside of node are 1.6 MB). Where
- * functions keep a frame pointer, it leads on; their first and last instructions, and those few
- * that keep none, miss their caller. */
+/* Large gaps come from other compilers (V8's builtins inside of node are 1.6 MB). If functions keep
+ * a frame pointer, it is followed; the caller is missed in their first and last instructions, and
+ * in the few functions without one. */
 static void add_foreign_code(struct builder *builder, uint64_t begin, uint64_t end)
 {
     static const struct unwind_rule framed = {.cfa = UNWIND_CFA_RBP,
@@ -182,8 +182,8 @@ static void add_foreign_code(struct builder *builder, uint64_t begin, uint64_t e
         add_row(builder, begin, intern_rule(builder, &framed));
 }
 
-/* Stubs of a static program: one jump each, to the best version of a function (IFUNC). Where there
- * is no dynamic linker, none of them pushes anything. */
+/* Stubs of a static program: one jump each, to the best version of a function (IFUNC). Without a
+ * dynamic linker, they push nothing. */
 static void add_static_stubs(struct builder *builder, uint64_t begin, uint64_t end)
 {
     static const struct unwind_rule called = {.cfa = UNWIND_CFA_RSP, .cfa_offset = 8};
@@ -197,9 +197,9 @@ static void add_static_stubs(struct builder *builder, uint64_t begin, uint64_t e
     add_row(builder, stubs.address + stubs.size, 0);
 }
 
-/* Nothing describes [begin, end): its caller is not known. (Following such code instruction by
- * instruction completed 1 stack in 10,000: tests/bench/README.md.) Assembly at a program's entry
- * (that of ld.so for one) often has no description, but nothing can have called it. */
+/* Adds the undescribed range [begin, end): its caller is unknown. (Following such code instruction
+ * by instruction completed 1 stack in 10,000: tests/bench/README.md.) Assembly at a program's entry
+ * (in ld.so for one) often has no description, but it has no caller. */
 static void add_gap(struct builder *builder, uint64_t begin, uint64_t end)
 {
     static const struct unwind_rule outermost = {.cfa = UNWIND_CFA_END};
@@ -234,7 +234,7 @@ static int add_functions(struct builder *builder, const struct cfi_index *index,
     return builder->error;
 }
 
-/* The code that is described, and what little there is before and behind it in its segment. */
+/* The bounds of the described code, with a little before and after it in its segment. */
 static void find_bounds(const struct cfi_index *index, const struct elf_file *file,
                         struct unwind_table *table)
 {
@@ -346,11 +346,11 @@ const struct unwind_rule *unwind_table_find(const struct unwind_table *table, ui
 
 /* ---- Begins of functions --------------------------------------------------------------------- */
 
-/* Descriptions in the order of their code; where two overlap, the later one counts from its begin
+/* Descriptions in the order of their code; where two overlap, the later one applies from its begin
  * on, as in the rows. */
 
 struct extent {
-    uint32_t begin, size; /* of base */
+    uint32_t begin, size; /* relative to base */
 };
 
 struct function_starts {
