@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Threads that had left the CPU before anybody looked, and those that still wait
- * at the end. */
+/* (MIT OR GPL-2.0) Threads that left the CPU before sampling began, and those that still wait at
+ * the end. */
 #ifndef ANNOT_ASLEEP_BPF_H
 #define ANNOT_ASLEEP_BPF_H
 
 #include "sched.bpf.h"
 
-/* Threads that sleep already when their process is begun with.
+/* Threads that already sleep when sampling of their process begins.
  *
- * The scheduler says nothing of them until they run again, if they ever do. A program of
- * bpf_iter/task looks at each thread of the machine once and opens a stretch for those, which then
+ * The scheduler does not report them until they run again, if they ever do. A program of
+ * bpf_iter/task visits each thread of the machine once and opens a stretch for these, which then
  * ends like any other. It runs in the system call of the collector, which reads their stacks. */
 
-/* A stretch that is being made; there is one reader. */
+/* The stretch being made; there is one reader. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -40,7 +40,7 @@ static __always_inline void asleep_fill(struct sampler_switch *stretch, struct t
     sched_facts(stretch, task, process);
 }
 
-/* If it woke up meanwhile, before its stretch was there to be ended, there is none. */
+/* If it woke up before its stretch existed to be ended, drops the stretch. */
 static __always_inline bool asleep_settle(struct task_struct *task, uint32_t key)
 {
     struct sampler_switch *entry;
@@ -66,7 +66,8 @@ static __always_inline void asleep_tell(struct seq_file *seq, struct task_struct
     bpf_seq_write(seq, &told, sizeof(told));
 }
 
-/* One whose stretch goes on, and will not be told before the recording ends. */
+/* Lists a thread with an unfinished stretch, which will not be reported before the recording ends.
+ */
 static __always_inline void asleep_list(struct seq_file *seq, struct task_struct *task,
                                         const struct sampler_process *process)
 {

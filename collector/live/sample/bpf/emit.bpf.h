@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Who a task is, and records into the ring. */
+/* (MIT OR GPL-2.0) The identity of tasks, and records into the ring. */
 #ifndef ANNOT_EMIT_BPF_H
 #define ANNOT_EMIT_BPF_H
 
@@ -9,13 +9,13 @@
 
 /* ---- Tasks ----------------------------------------------------------------------------------- */
 
-/* Who a task is: its pids in the collector's namespace and in its own, its times,
- * whether it may be looked at.
+/* Identity of a task: its pids in the collector's namespace and in its own, its times,
+ * and the permission to sample it.
  *
  * Pointers in kernel structures are read by calls: for each place where a plain load yields a typed
  * pointer the verifier searches all types of the kernel by name, which would take longer than the
  * rest of loading. Numbers are plain loads where the verifier knows the type (`typed`); arguments
- * of plain tracepoints have none. A call takes 30 ns. A NULL or stale pointer reads as 0. */
+ * of plain tracepoints are untyped. A call takes 30 ns. A NULL or stale pointer reads as 0. */
 
 #define TASK_GET(task, field, typed) ((typed) ? (task)->field : BPF_CORE_READ(task, field))
 
@@ -32,7 +32,7 @@ static __always_inline int32_t task_pid(const struct task_struct *task, const bo
                : TASK_GET(task, tgid, typed);
 }
 
-/* In a namespace below the first one. */
+/* The number in a namespace below the first one. */
 static __always_inline int32_t task_deep_number(const struct pid *pid, uint32_t level)
 {
     int32_t number = 0;
@@ -41,7 +41,7 @@ static __always_inline int32_t task_deep_number(const struct pid *pid, uint32_t 
     return number;
 }
 
-/* Process and thread as the namespace numbers them that the task itself lives in. */
+/* Sets process and thread numbers in the task's own namespace. */
 static __always_inline void task_own_numbers(const struct task_struct *task,
                                              struct sampler_head *head, const bool typed)
 {
@@ -68,7 +68,7 @@ static __always_inline void task_identify(const struct task_struct *task, struct
         head->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
-/* Not being root, the collector sees only what its user could see anyway. */
+/* Without root, the collector sees only tasks that its user may inspect anyway. */
 static __always_inline bool task_allowed(const struct task_struct *task)
 {
     const struct cred *cred;
@@ -80,8 +80,8 @@ static __always_inline bool task_allowed(const struct task_struct *task)
            BPF_CORE_READ(cred, euid.val) == config.uid;
 }
 
-/* Of a task of known type. NULL: not to be sampled; counted as `loss` if its process is tracked,
- * but the task has become another user's. */
+/* The process of a task of known type. NULL: do not sample it; counted as `loss` if its process is
+ * tracked, but the task has become another user's. */
 static __always_inline struct sampler_process *task_process(const struct task_struct *task,
                                                             const enum sampler_loss loss)
 {
@@ -96,7 +96,7 @@ static __always_inline struct sampler_process *task_process(const struct task_st
     return 0;
 }
 
-/* The values for the image that the task runs now: its own, or of a fresh image. */
+/* The values for the image that the task runs now: the process's, or those of a fresh image. */
 static __always_inline void task_values(struct sampler_process *values,
                                         const struct task_struct *task,
                                         const struct sampler_process *process)
@@ -110,11 +110,11 @@ static __always_inline void task_values(struct sampler_process *values,
 
 /* Records into the ring: parts of stacks once, wake-ups seldom.
  *
- * A wake-up of the collector costs more than a sample, so it is asked for only where waiting would
- * lose something: a new program image, missing tables, a ring a quarter full; at most one a
+ * A wake-up of the collector costs more than a sample, so it is requested only if waiting would
+ * lose data: a new program image, missing tables, a ring a quarter full; at most one a
  * millisecond. */
 
-/* A part is sent again after this time, should its first record have met a loss on the way. */
+/* A part is sent again after this time, in case its first record was lost. */
 #define EMIT_AGAIN_NS      5000000000ull
 #define EMIT_WAKE_EVERY_NS 1000000ull
 
@@ -122,7 +122,7 @@ struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 32768);
     __type(key, uint64_t);
-    __type(value, uint64_t); /* when it was sent last */
+    __type(value, uint64_t); /* time of the last send */
 } seen SEC(".maps");
 
 uint64_t emit_woken_ns; /* races cost a wake-up at most */
@@ -138,21 +138,21 @@ static __always_inline uint64_t emit_flags(uint64_t now, bool urgent)
     return BPF_RB_FORCE_WAKEUP;
 }
 
-/* One step of a 64-bit hash. The first of them is emit_begin. */
+/* One step of a 64-bit hash. The first step is emit_begin. */
 static __always_inline uint64_t emit_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
     return hash ^ (hash >> 29);
 }
 
-/* The first step, with a space or an image: were they taken as they are, neighbouring addresses in
- * neighbouring spaces would have one hash. */
+/* The first step, with a space or an image: used unmixed, neighbouring addresses in neighbouring
+ * spaces would have one hash. */
 static __always_inline uint64_t emit_begin(uint64_t space)
 {
     return emit_mix(0xd6e8feb86659fd93ull, space);
 }
 
-/* Whether a part or code object must be sent now. */
+/* True if a part or code object must be sent now. */
 static __always_inline bool emit_is_new(uint64_t hash, uint64_t now)
 {
     uint64_t *sent = bpf_map_lookup_elem(&seen, &hash);
@@ -165,7 +165,7 @@ static __always_inline void emit_remember(uint64_t hash, uint64_t now)
     bpf_map_update_elem(&seen, &hash, &now, BPF_ANY);
 }
 
-/* The record's head from the walk's thread. */
+/* Fills the record's head from the walk's thread. */
 static __always_inline void emit_head(const struct walk *walk, struct sampler_head *head,
                                       enum sampler_record_kind kind, uint32_t size)
 {
@@ -174,7 +174,7 @@ static __always_inline void emit_head(const struct walk *walk, struct sampler_he
     head->size = size;
 }
 
-/* 0, or the ring is full (counted as `loss`). `size` must be bounded for the verifier. */
+/* 0, or -1: the ring is full (counted as `loss`). `size` must be bounded for the verifier. */
 static __always_inline int emit_record(struct sampler_head *record, uint32_t size, uint64_t flags,
                                        enum sampler_loss loss)
 {
@@ -185,8 +185,8 @@ static __always_inline int emit_record(struct sampler_head *record, uint32_t siz
     return -1;
 }
 
-/* Fills in a part's head. Its hash becomes 0, "none", where it could not be sent. Returns true if
- * the caller must send it now: emit_part_sent() tells how that went. */
+/* Fills in a part's head. Its hash becomes 0, "none", if sending failed. Returns true if the caller
+ * must send it now, and pass the result to emit_part_sent(). */
 static __always_inline bool emit_part_begin(struct walk *walk, struct sampler_part *part,
                                             enum sampler_record_kind kind, uint64_t hash)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) What the BPF program reads of the kernel's own structures.
+/* (MIT OR GPL-2.0) The fields of kernel structures that the BPF program reads.
  *
  * Only the fields that are used, by their names: libbpf finds their offsets in the running kernel
- * (CO-RE), so order and size here say nothing. Names behind ___ are dropped by libbpf. */
+ * (CO-RE), so order and size here are irrelevant. libbpf drops the ___ suffix of names. */
 #ifndef ANNOT_KERNEL_TYPES_H
 #define ANNOT_KERNEL_TYPES_H
 
@@ -135,12 +135,12 @@ enum {
     KERNEL_TASK_DEAD = 0x80, /* of __state */
     KERNEL_USER_CS = 3,      /* privilege bits of cs */
     KERNEL_COMPAT_CS = 0x23, /* a 32-bit task */
-    KERNEL_PID_LEVELS = 8,   /* of 32: namespaces nested deeper are not looked at */
+    KERNEL_PID_LEVELS = 8,   /* of 32: deeper nested namespaces are ignored */
 };
 
 /* ---- The number of a task in a pid namespace ------------------------------------------------- */
 
-/* In the namespace of that inode; 0: it is not shown there. */
+/* The number in the namespace of that inode; 0: not visible there. */
 static __always_inline __s32 pid_number(const struct pid *pid, __u32 pid_namespace)
 {
     __u32 level = BPF_CORE_READ(pid, level);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) The maps that the programs share, the configuration, the counters.
  *
- * Sizes of `switches` and `ring` are set by the loader. What only one part needs stands there. */
+ * Sizes of `switches` and `ring` are set by the loader. Maps of only one part are defined there. */
 #ifndef ANNOT_MAPS_BPF_H
 #define ANNOT_MAPS_BPF_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) Walks the native stack of the current task by unwind rows.
  *
- * The same rules in the same order as unwind/unwind_stack.c. Each round appends the frame that the
- * registers stand in, then computes its CFA and the registers of its caller. All memory is the
- * thread's own and may be anything: reads that fail end the walk, and every loop is bounded. */
+ * The same rules in the same order as unwind/unwind_stack.c. Each round appends the current frame,
+ * then computes its CFA and the registers of its caller. All memory belongs to the thread and may
+ * have any content: failed reads end the walk, and every loop is bounded. */
 #ifndef ANNOT_NATIVE_BPF_H
 #define ANNOT_NATIVE_BPF_H
 
@@ -13,16 +13,16 @@
 enum native_lost {
     NATIVE_LOST_RBP = 1u << 0,
     NATIVE_LOST_RBX = 1u << 1,
-    NATIVE_LOST_SCRATCH = 1u << 2, /* behind a signal, or code that has no rows */
+    NATIVE_LOST_SCRATCH = 1u << 2, /* after a signal, or code without rows */
 };
 
 enum {
     NATIVE_MAPPING_ROUNDS = 15, /* of a binary search: 32768 mappings of one process */
     NATIVE_ROW_ROUNDS = 19,     /* SAMPLER_SEGMENT_ROWS rows */
-    NATIVE_HIDDEN = 64,         /* as many as the kernel has of a thread */
-    NATIVE_BLOCK = 64,          /* bytes of code that share a slot of what is known */
-    NATIVE_SAVED = 64,          /* bytes below the CFA that hold most of what a frame saved */
-    NATIVE_RBP = 0x78,          /* in the ucontext of a signal frame */
+    NATIVE_HIDDEN = 64,         /* the kernel's limit per thread */
+    NATIVE_BLOCK = 64,          /* bytes of code that share a slot of known rules */
+    NATIVE_SAVED = 64, /* bytes below the CFA that hold most of a frame's saved registers */
+    NATIVE_RBP = 0x78, /* in the ucontext of a signal frame */
     NATIVE_RBX = 0x80,
     NATIVE_RSP = 0xa0,
     NATIVE_RIP = 0xa8,
@@ -41,11 +41,11 @@ static __always_inline struct sampler_mapping *native_mapping_at(const struct wa
     return mapping;
 }
 
-/* A binary search. Its rounds are a function of their own, which the verifier follows once. */
+/* A binary search. Its rounds are a separate function, which the verifier follows once. */
 struct native_search {
     void *table; /* of rows */
     uint64_t place;
-    uint32_t low, high; /* the first entry behind the place is one of them, or between them */
+    uint32_t low, high; /* the first entry after the place is in [low, high] */
 };
 
 static long native_mapping_round(uint32_t index, void *context)
@@ -66,7 +66,7 @@ static long native_mapping_round(uint32_t index, void *context)
     return 0;
 }
 
-/* NULL: no mapping is known there. */
+/* NULL: no known mapping. */
 static __always_inline struct sampler_mapping *native_mapping(struct walk *walk, uint64_t address)
 {
     uint32_t first = walk->process.mapping_first;
@@ -98,7 +98,7 @@ static long native_row_round(uint32_t index, void *context)
     return 0;
 }
 
-/* The rule of the place, and in `known` how far it holds. NULL: no row covers it. */
+/* The rule of the place, and its range in `known`. NULL: no row covers it. */
 static __always_inline struct unwind_rule *native_rule(const struct sampler_mapping *mapping,
                                                        uint64_t address, struct walk_known *known)
 {
@@ -126,7 +126,7 @@ static __always_inline struct unwind_rule *native_rule(const struct sampler_mapp
     return bpf_map_lookup_elem(&rules, &rule);
 }
 
-/* The slot of a place among those that are known. */
+/* The cache slot of a place. */
 static __always_inline struct walk_known *native_known(struct walk *walk, uint64_t place)
 {
     uint64_t hash =
@@ -135,7 +135,8 @@ static __always_inline struct walk_known *native_known(struct walk *walk, uint64
     return &walk->known[(hash >> 40) & (WALK_KNOWN - 1)];
 }
 
-/* Why there is no rule for the place (enum stack_end), or STACK_NOT_WALKED: `known` has it. */
+/* Looks up the rule for the place into `known`. STACK_NOT_WALKED, or the reason why there is no
+ * rule (enum stack_end). */
 __noinline int native_learn(struct walk *walk, struct walk_known *known, uint64_t place)
 {
     struct sampler_mapping *mapping;
@@ -168,7 +169,7 @@ static __always_inline int native_read(uint64_t address, uint64_t *ret_value)
     return read_user(ret_value, sizeof(*ret_value), address);
 }
 
-/* A word of the stack, that may be at hand. */
+/* Reads a word of the stack, from the piece if it is there. */
 static __always_inline int native_word(struct walk *walk, uint64_t address, uint64_t *ret_value)
 {
     if (!piece_has(&walk->stack, address, sizeof(*ret_value)))
@@ -177,7 +178,7 @@ static __always_inline int native_word(struct walk *walk, uint64_t address, uint
     return 0;
 }
 
-/* The CFA of the frame, or why there is none. */
+/* The CFA of the frame. STACK_COMPLETE, or the reason why it is unknown. */
 static __always_inline enum stack_end native_cfa(const struct walk *walk,
                                                  const struct unwind_rule *rule, uint64_t *ret_cfa)
 {
@@ -213,7 +214,7 @@ static __always_inline enum stack_end native_cfa(const struct walk *walk,
     return STACK_COMPLETE;
 }
 
-/* One callee-saved register of the caller: 0, or a fault. */
+/* Restores one callee-saved register of the caller: 0, or a fault. */
 static __always_inline int native_restore(struct walk *walk, uint32_t save, uint64_t cfa,
                                           int32_t offset, uint64_t *value)
 {
@@ -226,9 +227,9 @@ static __always_inline int native_restore(struct walk *walk, uint32_t save, uint
     return native_word(walk, base + (int64_t)offset, value);
 }
 
-/* The return address. If it is not at hand, the next piece of the stack is read, from what the
- * frame saved on: most of its callers are in there too. What lies below the return address may be
- * memory that was never touched. */
+/* Reads the return address. If it is not in the piece, reads the next piece of the stack from the
+ * frame's saved registers on, which also covers most of its callers. Memory below the return
+ * address may never have been touched. */
 static __always_inline int native_return(struct walk *walk, uint64_t cfa, uint64_t *ret_address)
 {
     if (!piece_has(&walk->stack, cfa - 8, 8))
@@ -236,8 +237,8 @@ static __always_inline int native_return(struct walk *walk, uint64_t cfa, uint64
     return native_word(walk, cfa - 8, ret_address);
 }
 
-/* Of a function with a return probe: the kernel has put an address of its own, always the same, in
- * the place of the return address, and keeps that in a list, innermost first. */
+/* For functions with a return probe the kernel replaces the return address by a fixed address of
+ * its own, and keeps the original in a list, innermost first. */
 __noinline int native_find_hidden(struct walk *walk, uint64_t place)
 {
     struct return_instance *instance;
@@ -262,7 +263,7 @@ static __always_inline uint32_t native_still_lost(uint32_t lost, uint32_t save, 
     return save == UNWIND_SAVE_SAME ? lost & which : 0;
 }
 
-/* From the frame that `rule` describes to its caller; STACK_NOT_WALKED: go on. */
+/* Moves from the frame described by `rule` to its caller; STACK_NOT_WALKED: go on. */
 static __always_inline enum stack_end
 native_caller(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
 {
@@ -292,7 +293,7 @@ native_caller(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_c
     return STACK_NOT_WALKED;
 }
 
-/* Through a signal frame to what it interrupted. */
+/* Moves through a signal frame to the interrupted frame. */
 static __always_inline enum stack_end native_interrupted(struct walk *walk)
 {
     struct registers *at = &walk->at;
@@ -306,8 +307,8 @@ static __always_inline enum stack_end native_interrupted(struct walk *walk)
     return STACK_NOT_WALKED;
 }
 
-/* Code without a table: rbp points at the saved rbp, behind it the return address; 0 marks the
- * outermost frame, where callers have led to it. */
+/* Code without a table: rbp points at the saved rbp, followed by the return address; 0 marks the
+ * outermost frame, if reached from a callee. */
 static __always_inline enum stack_end native_frame_pointer(struct walk *walk, uint64_t *ret_cfa)
 {
     struct registers *at = &walk->at;
@@ -326,8 +327,8 @@ static __always_inline enum stack_end native_frame_pointer(struct walk *walk, ui
     return STACK_NOT_WALKED;
 }
 
-/* Of the mappings that forked processes share, memory without a file may hold other code in each:
- * the stack is the process's own. */
+/* Forked processes share mappings, but memory without a file may hold other code in each: makes the
+ * stack specific to the process. */
 static __always_inline void native_hash_own(struct walk *walk)
 {
     uint64_t process = walk->head.process_start_ns ^ (uint64_t)(uint32_t)walk->head.pid << 40;
@@ -377,7 +378,7 @@ static long native_step(uint32_t index, void *context)
     return end != STACK_NOT_WALKED;
 }
 
-/* From walk->leaf: fills native, native_count, native_end, native_hash. */
+/* Walks from walk->leaf: fills native, native_count, native_end, native_hash. */
 __noinline int native_walk(struct walk *walk)
 {
     if (!walk)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Functions that are ranges: a program at where they begin and where they are
- * left.
+/* (MIT OR GPL-2.0) Functions as ranges: a program at each begin and exit.
  *
- * What is open of a thread is a stack of its own, of functions and the stack pointer that each was
- * entered with. A function is left at the same stack pointer; whatever lies deeper was left without
- * a return, by longjmp or an exception. Of Go it is the goroutine that has such a stack, and places
- * count from the top of its memory, as that moves. One record for each range, when it ends.
+ * The open ranges of a thread form a stack of functions and of the stack pointers at their entry. A
+ * function is left at the same stack pointer; deeper entries were left without a return, by longjmp
+ * or an exception. In Go each goroutine has such a stack, with places counted from the top of its
+ * memory, as that moves. Writes one record for each range, when it ends.
  *
  * Programs of one thread never interrupt each other, so its stack needs no lock. */
 #include <linux/bpf_perf_event.h>
@@ -16,8 +15,8 @@ char probes_license[] SEC("license") = "Dual MIT/GPL";
 
 struct probe_key {
     uint64_t who;   /* tid, or the goroutine's address */
-    uint32_t pid;   /* as the collector's namespace has it, as the tid */
-    uint32_t pairs; /* 1: a stack of its own */
+    uint32_t pid;   /* in the collector's namespace, as is the tid */
+    uint32_t pairs; /* 1: the stack of pairs */
 };
 
 struct {
@@ -28,7 +27,7 @@ struct {
     __type(value, struct sampler_open);
 } probe_open SEC(".maps");
 
-/* How often each function was entered, by those that are recorded; and by all others. */
+/* The number of calls of each function in recorded processes, and in all others. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -37,7 +36,7 @@ struct {
     __type(value, uint64_t);
 } probe_calls SEC(".maps");
 
-/* What places tell, by the number of their list. */
+/* The arguments read at places, by the number of their list. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, SAMPLER_ARG_LISTS_MAX);
@@ -45,7 +44,7 @@ struct {
     __type(value, struct sampler_args);
 } probe_wanted SEC(".maps");
 
-/* As large as a new stack: too large for the program's own. */
+/* The content of a new stack: too large for the BPF stack. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -53,7 +52,7 @@ struct {
     __type(value, struct sampler_open);
 } probe_blank SEC(".maps");
 
-/* Where the program is. */
+/* State of the program at one place. */
 struct site {
     uint64_t cookie;
     struct task_struct *task;
@@ -71,7 +70,7 @@ static __always_inline void probe_count(uint32_t index)
         __sync_fetch_and_add(calls, 1);
 }
 
-/* The goroutine that runs, and the top of its stack: struct g of Go begins with its bounds. */
+/* The running goroutine, and the top of its stack: struct g of Go begins with its bounds. */
 static __always_inline int probe_goroutine(struct pt_regs *context, struct probe_key *key,
                                            int64_t *place)
 {
@@ -84,13 +83,13 @@ static __always_inline int probe_goroutine(struct pt_regs *context, struct probe
     return 0;
 }
 
-/* The stack of what is open, made if `make`. That of an earlier thread of that number, or of an
- * earlier image, counts for nothing. */
+/* The stack of open ranges, made if `make`. Discards that of an earlier thread with that number, or
+ * of an earlier image. */
 static __always_inline struct sampler_open *probe_stack(const struct site *site,
                                                         const struct probe_key *key, bool make)
 {
     struct sampler_open *open = bpf_map_lookup_elem(&probe_open, key), *blank;
-    const struct task_struct *task = site->task; /* a name alone, for CO-RE */
+    const struct task_struct *task = site->task; /* only a name, for CO-RE */
     uint64_t mm = (uint64_t)BPF_CORE_READ(task, mm);
     bool go = site->cookie & SAMPLER_SITE_GO;
     uint64_t start = go ? 0 : task->start_boottime;
@@ -132,8 +131,8 @@ static __always_inline void probe_tell(const struct site *site, const struct sam
     bpf_ringbuf_submit(record, emit_flags(site->now, false));
 }
 
-/* Closes what lies deeper; of what lies at the place itself `same` decides. One round of it: 1: all
- * is done. */
+/* Closes deeper ranges; `same` decides about one at the place itself. One round of the loop: 1:
+ * done. */
 static long probe_close_round(uint32_t index, void *context)
 {
     struct site *site = *(struct site **)context;
@@ -169,7 +168,7 @@ static __always_inline void probe_close(struct site *site)
     bpf_loop(SAMPLER_OPEN_MAX, probe_close_round, &site, 0);
 }
 
-/* Whether it is open from now on. */
+/* Opens the range; false if it was not opened. */
 static __always_inline bool probe_enter(struct site *site)
 {
     struct sampler_open *open = site->open;
@@ -193,7 +192,7 @@ static __always_inline bool probe_enter(struct site *site)
     return true;
 }
 
-/* Whether a jump on a condition will be taken. */
+/* True if a conditional jump will be taken. */
 static __always_inline bool probe_jumps(uint64_t flags, uint32_t condition)
 {
     bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80;
@@ -228,7 +227,7 @@ static __always_inline bool probe_jumps(uint64_t flags, uint32_t condition)
     return is != (condition & 1);
 }
 
-/* By the processor's number. All are taken: the verifier wants no pointers into the context. */
+/* By the processor's number. Copies all: the verifier rejects pointers into the context. */
 struct probe_registers {
     uint64_t all[SAMPLER_ARG_BASES];
 };
@@ -267,7 +266,7 @@ static __always_inline uint64_t probe_register(const struct probe_registers *reg
     return *(const volatile uint64_t *)&registers->all[number];
 }
 
-/* Texts end at the first byte that cannot be read: nothing is waited for, no page is loaded. */
+/* Texts end at the first unreadable byte: does not wait or fault in pages. */
 static __always_inline int32_t probe_text(const struct probe_registers *registers,
                                           const struct sampler_arg *arg, uint64_t at, char *text)
 {
@@ -296,7 +295,7 @@ static __always_inline int32_t probe_argument(const struct probe_registers *regi
     return read_user(ret_value, size, at) ? SAMPLER_ARG_LOST : 0;
 }
 
-/* `size`: a constant, less where no text is wanted. */
+/* `size`: a constant, smaller without texts. */
 static __always_inline void probe_tell_list(const struct site *site, const struct pt_regs *context,
                                             const struct sampler_args *wanted, uint64_t size)
 {
@@ -328,7 +327,7 @@ static __always_inline void probe_tell_list(const struct site *site, const struc
     bpf_ringbuf_submit(record, emit_flags(site->now, false));
 }
 
-/* What is asked for at this place: of what began at site->began. */
+/* Reads the arguments wanted at this place, for the range that began at site->began. */
 static __always_inline void probe_arguments(const struct site *site, const struct pt_regs *context)
 {
     uint32_t list = SAMPLER_SITE_ARGS(site->cookie);
@@ -340,8 +339,7 @@ static __always_inline void probe_arguments(const struct site *site, const struc
         probe_tell_list(site, context, wanted, offsetof(struct sampler_probed_args, texts));
 }
 
-/* Whether the function is left here, now. A jump through a register may be one to another place of
- * its own. */
+/* True if the function is left now. A jump through a register may stay inside the function. */
 static __always_inline bool probe_leaves(const struct pt_regs *context, uint64_t cookie)
 {
     uint32_t detail = SAMPLER_SITE_DETAIL(cookie);
@@ -378,7 +376,7 @@ int probes_met(struct pt_regs *context)
     }
     site.place = (int64_t)context->rsp;
     if (SAMPLER_SITE_KIND(cookie) == SAMPLER_SITE_RETURNED)
-        site.place -= 8; /* the return address is taken already */
+        site.place -= 8; /* the return address is already popped */
     if (cookie & SAMPLER_SITE_GO && probe_goroutine(context, &key, &site.place))
         return 0;
     if (entry)
@@ -397,9 +395,9 @@ int probes_met(struct pt_regs *context)
 
 /* ---- Pairs -----------------------------------------------------------------------------------
  *
- * Their begins and ends may be in different functions, so stack pointers tell nothing: an end is
- * that of the last begin of the same pair. Pairs may overlap: one that ends below another stays as
- * an empty place until the other has ended. */
+ * Their begins and ends may be in different functions, so stack pointers are useless: an end closes
+ * the last begin of the same pair. Pairs may overlap: one that ends below another stays as an empty
+ * place until the other has ended. */
 
 static long probe_pair_round(uint32_t index, void *context)
 {
@@ -417,7 +415,7 @@ static long probe_pair_round(uint32_t index, void *context)
     return 1;
 }
 
-/* Takes empty places off the top. */
+/* Pops empty places off the top. */
 static long probe_empty_round(uint32_t index, void *context)
 {
     struct site *site = *(struct site **)context;
@@ -478,7 +476,7 @@ int probes_paired(struct pt_regs *context)
     return 0;
 }
 
-/* A place that is a mark of its own. */
+/* A place that is a mark. */
 SEC("uprobe")
 
 int probes_marked(struct pt_regs *context)

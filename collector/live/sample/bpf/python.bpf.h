@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) Walks the frames of a CPython interpreter.
  *
- * From the frame that the thread state names, each leads to its caller. Calls from C leave marks on
- * the C stack (shims from 3.12 on, CFrames in 3.10 to 3.12): their addresses tell later which
- * native frame ran which Python frames. All memory is the process's own and may be anything. */
+ * Starts at the thread state's frame; each frame leads to its caller. Calls from C leave marks on
+ * the C stack (shims from 3.12 on, CFrames in 3.10 to 3.12): by their addresses user space later
+ * matches native frames to Python frames. All memory belongs to the process and may have any
+ * content. */
 #ifndef ANNOT_PYTHON_BPF_H
 #define ANNOT_PYTHON_BPF_H
 
@@ -14,12 +15,12 @@
 
 /* Calls of the eval function that are just being made (3.11, 3.12).
  *
- * Its first instructions publish a structure of its own C frame before they have filled it in: what
- * is read from it then is left over from some earlier call. Such a call is skipped: the structure
- * of the next outer call lies in that call's C frame, always at the same distance from its end. */
+ * Its first instructions publish a structure in its C frame before filling it in: until then its
+ * content is left over from an earlier call. Such a call is skipped: the structure of the next
+ * outer call lies in that call's C frame, always at the same distance from its end. */
 
-/* How far into the function the structure may not be filled in: 0x60 to 0xb0 in builds that were
- * looked at; the first instruction handler follows at 0x100 or later. */
+/* How far into the function the structure may be unfilled: 0x60 to 0xb0 in the builds examined; the
+ * first instruction handler follows at 0x100 or later. */
 enum { PYTHON_ENTRY_BYTES = 0xc0 };
 
 static __always_inline bool python_in_leaf(const struct walk *walk, uint64_t address)
@@ -27,7 +28,7 @@ static __always_inline bool python_in_leaf(const struct walk *walk, uint64_t add
     return walk->native_count && address >= walk->leaf.rsp && address < walk->native[0].cfa;
 }
 
-/* Whether the innermost C frame is not to be believed. */
+/* True if the innermost C frame may be unfilled. */
 static __always_inline bool python_entry_is_open(const struct walk *walk,
                                                  const struct python_cursor *c)
 {
@@ -41,9 +42,9 @@ static __always_inline bool python_is_eval(const struct walk *walk, uint64_t add
     return address > walk->process.eval && address <= walk->process.eval_end;
 }
 
-/* Native frames from the leaf on. c->found: 0 until the frame that has c->cframe was met; then its
- * CFA, or, if the next outer frame of the eval function is wanted, 1 until that was met. c->inner:
- * the CFA of the frame before. */
+/* Visits native frames from the leaf on. c->found: 0 until the frame that has c->cframe was met;
+ * then its CFA, or, if the next outer frame of the eval function is wanted, 1 until that was met.
+ * c->inner: the CFA of the frame before. */
 static long python_entry_step(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
@@ -67,7 +68,7 @@ static long python_entry_step(uint32_t index, void *context)
 }
 
 /* The CFA of the native frame that has c->cframe, or of the next outer one of the eval function.
- * 0: there is none. */
+ * 0: not found. */
 static __always_inline uint64_t python_entry_find(struct walk *walk, struct python_cursor *c,
                                                   bool own)
 {
@@ -79,7 +80,7 @@ static __always_inline uint64_t python_entry_find(struct walk *walk, struct pyth
     return c->found > 1 ? c->found : 0;
 }
 
-/* To the next outer call. Not 0: it could not be found for sure. */
+/* Moves to the next outer call. Not 0: it could not be located reliably. */
 static __always_inline int python_entry_skip(struct walk *walk, struct python_cursor *c)
 {
     uint64_t cframe, cfa;
@@ -87,7 +88,7 @@ static __always_inline int python_entry_skip(struct walk *walk, struct python_cu
     if (!walk->native_count || !walk->process.eval || python_take_top(c))
         return -1;
     cfa = python_entry_find(walk, c, false);
-    if (!cfa) { /* the first call of all, if the native stack is whole */
+    if (!cfa) { /* the outermost call, if the native stack is complete */
         c->frame = 0;
         return walk->native_end == STACK_COMPLETE ? 0 : -1;
     }
@@ -98,7 +99,7 @@ static __always_inline int python_entry_skip(struct walk *walk, struct python_cu
     return 0;
 }
 
-/* From a walk that went well: the distance, once per process. */
+/* Stores the distance from a successful walk, once per process. */
 static __always_inline void python_entry_learn(struct walk *walk, struct python_cursor *c)
 {
     struct sampler_process *process;
@@ -117,9 +118,9 @@ static __always_inline void python_entry_learn(struct walk *walk, struct python_
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-enum { PYTHON_INTERPRETERS_LOOKED_AT = 8 }; /* that one thread is in at a time */
+enum { PYTHON_INTERPRETERS_LOOKED_AT = 8 }; /* of one thread at a time */
 
-/* The bytecode of one thread, where each has a copy. */
+/* The bytecode of one thread, in builds with a copy for each. */
 static __always_inline uint64_t python_bytecode(const struct python_cursor *c, uint64_t code)
 {
     uint64_t array = 0, bytecode = 0;
@@ -134,7 +135,7 @@ static __always_inline uint64_t python_bytecode(const struct python_cursor *c, u
     return bytecode;
 }
 
-/* A byte offset; -1: before the first instruction, or not within a plausible distance. */
+/* A byte offset; -1: before the first instruction, or at an implausible distance. */
 static __always_inline int32_t python_instruction(const struct python_cursor *c, uint64_t code)
 {
     uint64_t value = python_field(c, c->offsets.frame_instruction);
@@ -148,8 +149,8 @@ static __always_inline int32_t python_instruction(const struct python_cursor *c,
     return distance < 0 || distance > PYTHON_BYTECODE_MAX ? -1 : distance;
 }
 
-/* Past a mark: on to the C frame of the next outer call of the eval function. Its frame must be the
- * one that this call came from. STACK_NOT_WALKED: go on. */
+/* Moves past a mark, to the C frame of the next outer call of the eval function. Its frame must be
+ * the one that made this call. STACK_NOT_WALKED: go on. */
 static __always_inline enum stack_end python_leave_call(struct python_cursor *c)
 {
     uint64_t outer = c->cframe_previous;
@@ -166,7 +167,7 @@ static __always_inline enum stack_end python_leave_call(struct python_cursor *c)
     return STACK_NOT_WALKED;
 }
 
-/* In 3.10 every frame is a call of its own, and the chain of CFrames goes along. */
+/* In 3.10 every frame is a separate call, and the chain of CFrames advances with it. */
 static __always_inline void python_leave_object(struct python_cursor *c)
 {
     if (c->offsets.cframe_previous == PYTHON_OFFSET_NONE || !c->cframe)
@@ -194,7 +195,7 @@ static __always_inline enum stack_end python_fill(struct walk *walk, struct pyth
     return STACK_NOT_WALKED;
 }
 
-/* From 3.15 on the outermost mark lies in the thread state itself: it is no call. */
+/* From 3.15 on the outermost mark lies in the thread state itself: it is not a call. */
 static __always_inline bool python_is_base(const struct python_cursor *c)
 {
     return c->frame - c->tstate < PYTHON_BASE_BYTES && c->offsets.layout == PYTHON_LAYOUT_CURRENT;
@@ -240,8 +241,8 @@ static __always_inline enum stack_end python_frame(struct walk *walk, struct pyt
     return c->frame ? STACK_NOT_WALKED : STACK_TORN;
 }
 
-/* Behind those that were taken. 1: it was the last. A function of its own, so that it is verified
- * once and not for each loop over frames. */
+/* Appends a frame. 1: it was the last. A separate function, so that it is verified once and not for
+ * each loop over frames. */
 __noinline int python_take_frame(struct walk *walk)
 {
     struct python_cursor *c;
@@ -257,8 +258,8 @@ __noinline int python_take_frame(struct walk *walk)
     return c->end != STACK_NOT_WALKED;
 }
 
-/* The kernel checks python_take_frame alone, so here its result is any number. clang knows that it
- * is 0 or 1, and would leave out the comparison that makes it so for the kernel. */
+/* The kernel verifies python_take_frame separately, so here its result may be any number. clang
+ * knows that it is 0 or 1, and would omit the comparison that the kernel needs. */
 static long python_step(uint32_t index, void *context)
 {
     int is_last = python_take_frame(*(struct walk **)context);
@@ -266,7 +267,7 @@ static long python_step(uint32_t index, void *context)
     return is_last != 0;
 }
 
-/* Behind those that were taken already. */
+/* Appends the frames of one more interpreter. */
 static __always_inline void python_more_frames(struct walk *walk, struct python_cursor *c)
 {
     c->calls = 0;
@@ -288,8 +289,8 @@ static __always_inline void python_frames(struct walk *walk, struct python_curso
     python_more_frames(walk, c);
 }
 
-/* 3.10: a call that is just being made has a CFrame already and no frame yet: each frame belongs to
- * the next outer CFrame. In one that just ends it is the other way round. */
+/* 3.10: a call that is just being made has a CFrame already but no frame yet: each frame belongs to
+ * the next outer CFrame. For a call that is just ending it is the reverse. */
 static long python_shift_outwards(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
@@ -301,7 +302,7 @@ static long python_shift_outwards(uint32_t index, void *context)
     return 0;
 }
 
-/* From the outermost frame on; the last round is that of the innermost one. */
+/* Starts at the outermost frame; the last round is that of the innermost one. */
 static long python_shift_inwards(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
@@ -328,7 +329,7 @@ static __always_inline void python_settle_objects(struct walk *walk, struct pyth
         bpf_loop(c->taken, python_shift_inwards, &walk, 0);
 }
 
-/* From where the thread state points to. Not 0: not readable. */
+/* Starts at the top of the thread state. Not 0: unreadable. */
 static __always_inline int python_begin(struct python_cursor *c)
 {
     c->cframe = c->cframe_previous = 0;
@@ -344,8 +345,8 @@ static __always_inline int python_begin(struct python_cursor *c)
     return 0;
 }
 
-/* 3.11 and 3.12 publish the C frame of a call before it is filled in. Such a call is left out; what
- * called it is all there. */
+/* 3.11 and 3.12 publish the C frame of a call before it is filled in. Skips such a call; its
+ * callers are complete. */
 static __always_inline void python_walk_calls(struct walk *walk, struct python_cursor *c)
 {
     bool guarded = python_entry_is_open(walk, c);
@@ -364,7 +365,7 @@ static __always_inline void python_walk_calls(struct walk *walk, struct python_c
     }
 }
 
-/* An interpreter that called another one: older ones come behind in the list. */
+/* An interpreter that called another one: older ones come later in the list. */
 static long python_outer_step(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
@@ -387,8 +388,9 @@ static long python_outer_step(uint32_t index, void *context)
     return c->end != STACK_COMPLETE;
 }
 
-/* After the native walk (walk->native, native_count, leaf, fsbase, process); fills walk->python,
- * python_count, python_end. Called only if walk->process.python is not 0. Not 0: give up. */
+/* Call after the native walk (walk->native, native_count, leaf, fsbase, process); fills
+ * walk->python, python_count, python_end. Called only if walk->process.python is not 0. Not 0: give
+ * up. */
 __noinline int python_walk(struct walk *walk)
 {
     struct python_cursor *c;

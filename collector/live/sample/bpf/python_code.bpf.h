@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Code objects: what tells them apart, and their names and lines, sent when first
- * met, so that they are known even if the process is gone when the collector looks. */
+/* (MIT OR GPL-2.0) Code objects: their keys, and their names and lines, sent at first sight, so
+ * that they are known even if the process has ended when the collector looks. */
 #ifndef ANNOT_PYTHON_CODE_BPF_H
 #define ANNOT_PYTHON_CODE_BPF_H
 
@@ -8,15 +8,15 @@
 
 enum {
     PYTHON_TEXT_BYTES = 128 + SAMPLER_TEXT_MAX, /* of a unicode object, with its header */
-    PYTHON_TEXT_WORDS = 4,                      /* of its end, to tell it from others */
+    PYTHON_TEXT_WORDS = 4,                      /* of its end, to distinguish it from others */
 };
 
 _Static_assert(2 * PYTHON_TEXT_BYTES + SAMPLER_LINES_MAX <= WALK_CODE_BYTES, "one record's bytes");
 
-/* One in use is sent again after this time: the collector may have dropped it. */
+/* A code object in use is sent again after this time: the collector may have dropped it. */
 #define PYTHON_TELL_AGAIN_NS 10000000000ull
 
-/* When it was sent, by a hash of space, code and key. */
+/* Time of the last send, by a hash of space, code and key. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 16384);
@@ -29,7 +29,7 @@ static __always_inline int python_code_read(struct python_cursor *c, uint64_t co
     return read_user(c->code, PYTHON_CODE_BYTES, code + c->offsets.code_first_line);
 }
 
-/* A field of what python_code_read() took; 0: not in there. */
+/* A field in the bytes read by python_code_read(); 0: outside of them. */
 static __always_inline uint64_t python_code_field(const struct python_cursor *c, uint32_t offset)
 {
     uint32_t place = offset - c->offsets.code_first_line;
@@ -44,8 +44,8 @@ static __always_inline uint64_t python_code_name(const struct python_cursor *c)
                                     : c->offsets.code_name);
 }
 
-/* Of what a unicode object says: its length and the last bytes of it, where names that were made by
- * a program differ. Not of where it lies: the next text may lie there. 0: not readable. */
+/* Hashes a unicode object's content: its length and last bytes, where generated names differ. Not
+ * its address: the next text may be at the same one. 0: unreadable. */
 static __always_inline uint64_t python_text_hash(const struct python_cursor *c, uint64_t address)
 {
     uint64_t words[PYTHON_TEXT_WORDS] = {0}, length = 0;
@@ -62,13 +62,13 @@ static __always_inline uint64_t python_text_hash(const struct python_cursor *c, 
     return length;
 }
 
-/* The same of a file's name, in one read if it is not too long. */
+/* Likewise for a file's name, in one read if it is short enough. */
 static __always_inline uint64_t python_file_hash(struct python_cursor *c, uint64_t address)
 {
     uint64_t text = c->offsets.unicode_ascii_data - c->offsets.unicode_length, length, hash;
 
     if (read_user(c->file_text, PYTHON_FILE_BYTES, address + c->offsets.unicode_length))
-        return python_text_hash(c, address); /* it ends with the memory */
+        return python_text_hash(c, address); /* the mapping ends early */
     hash = length = *(uint64_t *)c->file_text;
     if (length > PYTHON_FILE_BYTES - text)
         return python_text_hash(c, address);
@@ -79,26 +79,26 @@ static __always_inline uint64_t python_file_hash(struct python_cursor *c, uint64
     return hash;
 }
 
-/* The same of a name, of its first bytes: in one read, for every frame has another one. Not to the
- * BPF stack, of which the calls that lead here leave little. */
+/* Likewise for the first bytes of a name: in one read, as every frame has another one. Not to the
+ * BPF stack, of which the callers leave little. */
 static __always_inline uint64_t python_name_hash(struct python_cursor *c, uint64_t address)
 {
     uint32_t text = c->offsets.unicode_ascii_data - c->offsets.unicode_length;
     uint64_t bytes, hash;
 
     if (read_user(c->words, PYTHON_WORDS_BYTES, address + c->offsets.unicode_length))
-        return python_text_hash(c, address); /* it ends with the memory */
+        return python_text_hash(c, address); /* the mapping ends early */
     hash = bytes = *(uint64_t *)c->words;
-    /* What fills its last word stays the same as long as it lives. */
+    /* The padding of its last word is constant during its life. */
     for (uint32_t i = 0; i < PYTHON_TEXT_WORDS && bytes > 8 * i; i++)
         hash =
             emit_mix(hash, *(uint64_t *)(c->words + ((text + 8 * i) & (PYTHON_WORDS_BYTES - 8))));
     return hash;
 }
 
-/* Code objects come and go at one address, and forked processes have others at the same: names and
- * lines count, not only where they lie. Sets c->key for the one that was read; false: its names
- * could not be read. A function of its own, so that it is verified once. */
+/* Code objects come and go at one address, and forked processes have others at the same one: names
+ * and lines count, in addition to addresses. Sets c->key for the code object read; false: its names
+ * are unreadable. A separate function, so that it is verified once. */
 __noinline bool python_make_key(struct walk *walk)
 {
     struct python_cursor *c;
@@ -109,7 +109,7 @@ __noinline bool python_make_key(struct walk *walk)
     c = python_cursor(walk);
     name = python_name_hash(c, python_code_name(c));
     file = python_code_field(c, c->offsets.code_filename);
-    if (file != c->file) { /* the next frame is often of the same file */
+    if (file != c->file) { /* the next frame is often in the same file */
         c->file = file;
         c->file_hash = python_file_hash(c, file);
     }
@@ -118,8 +118,8 @@ __noinline bool python_make_key(struct walk *walk)
     return name && c->file_hash;
 }
 
-/* From 3.12 on an interpreter gives each code object a number of its own (until it has none left,
- * then 0), so that a key need not be made again. 0: not of this one. */
+/* From 3.12 on an interpreter gives each code object a unique number (until they run out, then 0),
+ * which saves computing the key again. 0: no number. */
 static __always_inline uint64_t python_key_tag(const struct python_cursor *c, uint64_t code)
 {
     uint32_t number = python_code_field(c, c->offsets.code_version);
@@ -130,7 +130,7 @@ static __always_inline uint64_t python_key_tag(const struct python_cursor *c, ui
                                                                        << 32);
 }
 
-/* Sets c->key. Not 0: there is no code object. */
+/* Sets c->key. Not 0: no code object. */
 static __always_inline int python_code_key(struct walk *walk, struct python_cursor *c,
                                            uint64_t code)
 {
@@ -153,7 +153,7 @@ static __always_inline int python_code_key(struct walk *walk, struct python_curs
     return 0;
 }
 
-/* Bytes of one character; the flags moved when builds without a GIL came. 0: no such object. */
+/* Bytes of one character; the flags moved with the first free-threaded builds. 0: invalid. */
 static __always_inline uint32_t python_text_kind(uint32_t state, bool *ret_ascii)
 {
     uint32_t flags = state >> 2;
@@ -167,7 +167,7 @@ static __always_inline uint32_t python_text_kind(uint32_t state, bool *ret_ascii
     return flags == 9 ? 1 : flags == 10 ? 2 : flags == 12 ? 4 : 0;
 }
 
-/* Copies a unicode object to walk->code_bytes + at: the bytes it takes, 0 if it cannot be read. */
+/* Copies a unicode object to walk->code_bytes + at. Returns its size, 0 if unreadable. */
 __noinline uint32_t python_copy_text(struct walk *walk, uint64_t address, uint32_t at)
 {
     const struct python_cursor *c;
@@ -208,7 +208,7 @@ static __always_inline uint32_t python_copy_lines(struct walk *walk, const struc
     return read_user(walk->code_bytes + at, size, address + c->offsets.bytes_data) ? 0 : size;
 }
 
-/* Not 0: it was not sent. */
+/* Not 0: not sent. */
 __noinline int python_send_code(struct walk *walk, const struct sampler_python *frame)
 {
     struct python_cursor *c;
@@ -258,7 +258,7 @@ static long python_send_step(uint32_t index, void *context)
     return 0;
 }
 
-/* Sends a SAMPLER_CODE record for each code object of walk->python that was not sent lately, by
+/* Sends a SAMPLER_CODE record for each code object of walk->python not sent recently, by
  * emit_record(). Called after python_walk(), only when the Python part itself is to be sent. */
 static __always_inline void python_emit_codes(struct walk *walk)
 {

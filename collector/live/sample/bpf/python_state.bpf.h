@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Where a walk of Python frames stands, how it reads what it meets, and where it
- * begins: at the thread state of the current task. */
+/* (MIT OR GPL-2.0) The state of a walk of Python frames, its reads, and its begin: the thread state
+ * of the current task. */
 #ifndef ANNOT_PYTHON_STATE_BPF_H
 #define ANNOT_PYTHON_STATE_BPF_H
 
 #include "emit.bpf.h"
 #include "walk.bpf.h"
 
-/* ---- Where a walk stands --------------------------------------------------------------------- */
+/* ---- State of a walk ------------------------------------------------------------------------- */
 
-/* Lies in struct walk, hence in a map. Offsets are foreign numbers: each is cut to the size of what
- * was read. */
+/* Part of struct walk, hence in a map. Offsets are foreign numbers: each is masked to the size of
+ * the bytes read. */
 
 enum {
     PYTHON_BLOCK = 128,
     PYTHON_THREAD_BYTES = 256, /* of a thread state */
     PYTHON_WORDS_BYTES = 64,   /* of a C frame or a GIL */
-    PYTHON_FILE_BYTES = 192,   /* of a file's name, from its length on */
+    PYTHON_FILE_BYTES = 192,   /* of a file's name, from its length field on */
     PYTHON_FRAME_BYTES = 80,   /* of an interpreter frame: up to its locals */
     PYTHON_OBJECT_BYTES = 112, /* of a frame object */
-    PYTHON_CODE_BYTES = 96,    /* of a code object, from its first line on */
+    PYTHON_CODE_BYTES = 96,    /* of a code object, from its first-line field on */
     PYTHON_TAG_BITS = 3,
-    PYTHON_TSTATE_BYTES = 4096, /* nothing else than the thread state lies closer to its begin */
-    PYTHON_BASE_BYTES = 65536,  /* nor does the stack */
+    PYTHON_TSTATE_BYTES = 4096, /* only the thread state lies this close to its begin */
+    PYTHON_BASE_BYTES = 65536,  /* likewise, excluding the stack */
     PYTHON_BYTECODE_MAX = 1 << 24,
 };
 
 struct python_cursor {
     struct python_offsets offsets;
     uint32_t end;               /* enum stack_end */
-    uint32_t taken;             /* frames */
-    uint32_t calls;             /* calls of the eval function that were left */
+    uint32_t taken;             /* number of frames */
+    uint32_t calls;             /* number of calls of the eval function left */
     uint32_t own;               /* of a search for a native frame */
-    uint32_t several, reserved; /* interpreters, not one */
+    uint32_t several, reserved; /* several: more than one interpreter */
     uint64_t tstate, interp;
-    uint64_t thread_at; /* of the thread state in `thread` */
-    uint64_t gil;       /* of the interpreter; 0: none that is known */
+    uint64_t thread_at; /* address of the thread state in `thread` */
+    uint64_t gil;       /* of the interpreter; 0: unknown */
     uint64_t frame;     /* the next one */
-    uint64_t hash;      /* of the frames that were taken */
-    uint64_t image;     /* hash of the process and what it executes */
+    uint64_t hash;      /* of the frames taken */
+    uint64_t image;     /* hash of the process and its program */
     uint64_t cframe, cframe_frame, cframe_previous;
     uint64_t found, inner;    /* of a search */
     uint64_t file, file_hash; /* of the frame before */
     uint64_t key_code, key;   /* of the frame before */
-    struct piece frames;      /* some of them: the next one, and often its callers */
+    struct piece frames;      /* the next frame, and often its callers */
     uint8_t thread[PYTHON_THREAD_BYTES + 8];
     uint8_t words[PYTHON_WORDS_BYTES + 8];
     uint8_t file_text[PYTHON_FILE_BYTES + 64 + 8];
-    uint8_t code[PYTHON_BLOCK + 8]; /* of a code object, from its first line on */
+    uint8_t code[PYTHON_BLOCK + 8]; /* of a code object, from its first-line field on */
 };
 
 _Static_assert(sizeof(struct python_cursor) <= sizeof(((struct walk *)0)->python_state),
@@ -58,8 +58,8 @@ static __always_inline struct python_cursor *python_cursor(struct walk *walk)
     return (struct python_cursor *)walk->python_state;
 }
 
-/* A field that lies beyond what is read at once, in an interpreter that nobody has seen yet. 0: not
- * readable, or none that this version has. */
+/* Reads a field beyond the block read at once, in an unknown interpreter. 0: unreadable, or missing
+ * in this version. */
 static __always_inline uint64_t python_far_field(uint64_t from, uint32_t offset)
 {
     uint64_t value = 0;
@@ -69,7 +69,7 @@ static __always_inline uint64_t python_far_field(uint64_t from, uint32_t offset)
     return value;
 }
 
-/* Of the frame that python_read_frame() took. */
+/* A field of the frame read by python_read_frame(). */
 static __always_inline uint64_t python_field(const struct python_cursor *c, uint32_t offset)
 {
     uint64_t address = c->frame + offset;
@@ -83,8 +83,8 @@ static __always_inline uint8_t python_byte(const struct python_cursor *c, uint32
     return python_field(c, offset);
 }
 
-/* Frames objects lie anywhere. From 3.11 on a frame comes right behind the one that called it, but
- * for those of generators. */
+/* Frame objects lie anywhere. From 3.11 on a frame directly follows its caller's, except for
+ * generators. */
 static __always_inline int python_read_frame(struct python_cursor *c)
 {
     if (c->offsets.layout == PYTHON_LAYOUT_FRAME_OBJECT)
@@ -94,7 +94,7 @@ static __always_inline int python_read_frame(struct python_cursor *c)
     return piece_read_back(&c->frames, c->frame, PYTHON_FRAME_BYTES);
 }
 
-/* Of the thread state. */
+/* Reads the thread state. */
 static __always_inline int python_read_thread(struct python_cursor *c, uint64_t tstate)
 {
     c->thread_at = tstate;
@@ -108,7 +108,7 @@ static __always_inline uint64_t python_thread_field(const struct python_cursor *
     return *(const uint64_t *)(c->thread + (offset & (PYTHON_THREAD_BYTES - 1)));
 }
 
-/* Of the C frame or the GIL that was read to c->words; `from`: where it lies. */
+/* A field of the C frame or the GIL in c->words; `from`: its address. */
 static __always_inline uint64_t python_word(const struct python_cursor *c, uint64_t from,
                                             uint32_t offset)
 {
@@ -117,7 +117,7 @@ static __always_inline uint64_t python_word(const struct python_cursor *c, uint6
     return *(const uint64_t *)(c->words + (offset & (PYTHON_WORDS_BYTES - 1)));
 }
 
-/* The outermost C frame lies in the thread state itself. */
+/* True for the outermost C frame, which lies in the thread state itself. */
 static __always_inline bool python_is_root(const struct python_cursor *c, uint64_t cframe)
 {
     return cframe - c->tstate < PYTHON_TSTATE_BYTES;
@@ -133,7 +133,7 @@ static __always_inline int python_take_cframe(struct python_cursor *c, uint64_t 
     return 0;
 }
 
-/* The innermost C frame, which the thread state names. */
+/* Takes the innermost C frame, to which the thread state points. */
 static __always_inline int python_take_top(struct python_cursor *c)
 {
     uint64_t top = python_thread_field(c, c->offsets.tstate_frame);
@@ -143,14 +143,14 @@ static __always_inline int python_take_top(struct python_cursor *c)
 
 /* ---- The thread state ------------------------------------------------------------------------ */
 
-/* The thread state of the current task, through the lists of the interpreter.
+/* Finds the thread state of the current task, through the lists of the interpreter.
  *
- * Not through the thread-local word that newer versions keep: that is empty while the GIL is
- * released. What was found is kept per task and checked each time, unless
+ * Not through the thread-local word of newer versions: that is empty while the GIL is released. The
+ * result is cached per task and checked each time, unless
  * there are several interpreters: then any of them may have the thread now. */
 
-/* A thread that was not there is looked for again after a while; at once while it is young, for it
- * may be one of Python's that just begins. */
+/* A missing thread is searched for again after a while; at once while it is young, as it may be a
+ * Python thread that is just starting. */
 #define PYTHON_AGAIN_NS 5000000ull
 #define PYTHON_YOUNG_NS 50000000ull
 
@@ -161,11 +161,11 @@ struct python_task {
 };
 
 struct python_known {
-    uint64_t tstate, interp; /* 0: there was none */
-    uint64_t gil;            /* of that interpreter: as long as it lives */
-    uint64_t alone;          /* the interpreter that was the only one; 0: there were several */
-    uint64_t runtime;        /* of the image that it was found in */
-    uint64_t until_ns;       /* of those that were not there: when to look again */
+    uint64_t tstate, interp; /* 0: not found */
+    uint64_t gil;            /* of that interpreter, during its life */
+    uint64_t alone;          /* the only interpreter; 0: there were several */
+    uint64_t runtime;        /* of its image */
+    uint64_t until_ns;       /* if not found: time of the next search */
 };
 
 struct {
@@ -175,7 +175,7 @@ struct {
     __type(value, struct python_known);
 } python_threads SEC(".maps");
 
-/* Reads the thread state that is known. */
+/* Reads the cached thread state, and checks it. */
 static __always_inline bool python_thread_is(const struct walk *walk, struct python_cursor *c,
                                              const struct python_known *known)
 {
@@ -184,8 +184,8 @@ static __always_inline bool python_thread_is(const struct walk *walk, struct pyt
            python_thread_field(c, c->offsets.tstate_interp) == known->interp;
 }
 
-/* A thread has a state in each interpreter that it ever ran: the one with frames is meant. From
- * 3.15 on the outermost of all is none: nothing comes before it. Of the one that was read. */
+/* True if the thread state read has frames: a thread has a state in each interpreter that it ever
+ * ran. From 3.15 on the outermost frame of all does not count: it has no previous frame. */
 static __always_inline bool python_has_frames(const struct python_cursor *c, uint64_t tstate)
 {
     uint64_t top = python_thread_field(c, c->offsets.tstate_frame), previous = 0;
@@ -197,7 +197,8 @@ static __always_inline bool python_has_frames(const struct python_cursor *c, uin
     return c->offsets.layout != PYTHON_LAYOUT_CFRAME || top - tstate >= PYTHON_TSTATE_BYTES;
 }
 
-/* One thread state, or on to the next interpreter. c->found, in c->inner: the best so far. */
+/* Checks one thread state, or moves to the next interpreter. c->found, in c->inner: the best so
+ * far. */
 static long python_thread_step(uint32_t index, void *context)
 {
     struct walk *walk = *(struct walk **)context;
@@ -228,7 +229,7 @@ static long python_thread_step(uint32_t index, void *context)
     return 0;
 }
 
-/* From the interpreter `first` on. */
+/* Searches from the interpreter `first` on. */
 static __always_inline void python_search(struct walk *walk, struct python_cursor *c,
                                           uint64_t first)
 {
@@ -248,8 +249,8 @@ static __always_inline uint64_t python_next_interpreter(const struct python_curs
     return interp && !read_user(&next, sizeof(next), interp + c->offsets.interp_next) ? next : 0;
 }
 
-/* The newest one. c->several: there are others. New ones come first in the list, so one that was
- * alone still is when it is the first. */
+/* The newest interpreter. c->several: there are others. New ones are first in the list, so a single
+ * one is still alone while it is the first. */
 static __always_inline uint64_t python_first_interpreter(const struct walk *walk,
                                                          struct python_cursor *c,
                                                          const struct python_known *known)
@@ -263,7 +264,7 @@ static __always_inline uint64_t python_first_interpreter(const struct walk *walk
     return first;
 }
 
-/* Sets c->tstate and c->interp. Not 0: the interpreter does not know this thread. */
+/* Sets c->tstate and c->interp. Not 0: the interpreter has no state for this thread. */
 static __always_inline int python_find_thread(struct walk *walk, struct python_cursor *c)
 {
     struct python_task task = {walk->head.pid, walk->head.tid};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Tells the user registers of each thread of one process, while it waits in the kernel.
+/* Reads the user registers of each thread of one process, while it waits in the kernel.
  *
- * /proc tells two of them; code with frame pointers needs rbp, too. A program of bpf_iter/task:
+ * /proc has only two of them; code with frame pointers needs rbp, too. A program of bpf_iter/task:
  * it runs in the system call that reads it, once for each thread of the machine. */
 #include "sampler_abi.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls.
  *
- * sampler_tick samples what runs, by a perf event on each CPU; sampler_forked, sampler_executed
+ * sampler_tick samples running threads, by a perf event on each CPU; sampler_forked,
+ * sampler_executed
  * and sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs, asleep.bpf.h
- * finds those that sleep. Programs of one CPU may interrupt each other only tick over the rest;
- * each context has memory of its own. */
+ * finds those that sleep. On one CPU only the tick may interrupt the other programs; each context
+ * has separate memory. */
 #include <linux/bpf_perf_event.h>
 
 #include "asleep.bpf.h"
@@ -18,8 +19,9 @@ char sampler_license[] SEC("license") = "Dual MIT/GPL";
 /* Follows tracked processes: children at fork, new images at exec, ends.
  *
  * The map is changed here, in the kernel, so that no child and no image is missed, however short.
- * Records are built in the ring itself: a fork may interrupt nothing and be interrupted. A reserved
- * one is compared with NULL once: Linux before 6.2 follows both branches of a second comparison. */
+ * Records are built in the ring itself, as a fork cannot interrupt, or be interrupted by, another
+ * of these programs. A reserved record is compared with NULL once: Linux before 6.2 follows both
+ * branches of a second comparison. */
 
 struct tasks_exec {
     struct sampler_exec exec;
@@ -48,7 +50,7 @@ struct {
     __type(value, uint64_t[LIVE_RANGES * LIVE_RANGE_SIZE / 8]);
 } tasks_live SEC(".maps");
 
-/* The open ranges of the thread that forks, as the child will have inherited them. */
+/* The open ranges of the forking thread, which the child inherits. */
 static __always_inline void tasks_ranges(struct sampler_fork *fork, struct task_struct *parent,
                                          int64_t tls_offset)
 {
@@ -91,7 +93,7 @@ SEC("raw_tp/sched_process_fork")
 
 int BPF_PROG(sampler_forked, struct task_struct *forks, struct task_struct *child)
 {
-    struct task_struct *parent = bpf_get_current_task_btf(); /* as `forks`, with its type */
+    struct task_struct *parent = bpf_get_current_task_btf(); /* as `forks`, but typed */
     struct sampler_process *process;
     int32_t pid;
 
@@ -219,7 +221,7 @@ static __always_inline void tick_kernel(struct walk *walk, struct bpf_perf_event
         walk->kernel_count = bytes / sizeof(walk->kernel[0]);
 }
 
-/* Its head's kind, and what comes before, are set. */
+/* Its head's kind, and the fields before it, are set. */
 static __always_inline int sample_send(struct walk *walk, const enum sampler_record_kind kind)
 {
     struct sampler_sample *sample = &walk->sample;
@@ -232,8 +234,8 @@ static __always_inline int sample_send(struct walk *walk, const enum sampler_rec
     sample->python_end = walk->python_end;
     sample->flags = walk->flags;
     sample->range_depth = walk->range_depth;
-    /* By a mask, what lies behind the sample being long enough: old verifiers lose sight of a bound
-     * that was compared, and new ones walk all that follows once for each count. */
+    /* By a mask, as there is enough memory after the sample: old verifiers lose a compared bound,
+     * and new ones follow the rest once for each count. */
     size = range_copy(walk->range_depth, walk->live, sample->ranges);
     barrier_var(size);
     size = offsetof(struct sampler_sample, ranges) + (size & 63) * sizeof(sample->ranges[0]);
@@ -283,11 +285,11 @@ int sampler_tick(struct bpf_perf_event_data *context)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A thread launches work of a queue, and calls a function that does nothing (gpu_launches.c), with
- * the time of the launch, a number, and how many launches it stands for.
+/* A thread launches work of a queue, and calls an empty function (gpu_launches.c), with the time of
+ * the launch, a number, and the number of launches it stands for.
  *
- * A program at such a place may be put aside for another thread in the middle of a walk, so its
- * memory is no CPU's, but its own until it is done. */
+ * A program at such a place may be preempted by another thread in the middle of a walk, so its
+ * memory is not per CPU, but exclusive until it is done. */
 
 enum { LAUNCH_WALKS = 8, LAUNCH_TRIES = 4 };
 
@@ -360,8 +362,8 @@ int sampler_launched(struct pt_regs *context)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Names an address of the kernel, for the collector, which runs this by hand. The kernel finds one
- * symbol in microseconds; /proc/kallsyms tells all of them, in 50 ms. */
+/* Names an address of the kernel, for the collector, which runs this directly. The kernel finds one
+ * symbol in microseconds; reading all from /proc/kallsyms takes 50 ms. */
 char name_text[KERNEL_NAME_MAX] SEC(".bss.name");
 
 static const char name_format[] = "%ps";

@@ -7,28 +7,28 @@
 
 /* ---- Switches -------------------------------------------------------------------------------- */
 
-/* Stretches off CPU: noted when a thread leaves, told when it runs again.
+/* Stretches off CPU: noted when a thread leaves, reported when it runs again.
  *
  * Most stretches are shorter than the threshold, so leaving costs two times and a few words. The
- * stack of one that is told is walked when the thread has come back, in sampler_returned, where it
- * is current again and nothing of its own has run yet. Where the kernel has no such moment
- * (config.walks_at_leave) it is walked at each switch, the outgoing thread being still the current
- * one. What it waits for is noted as raw facts; user space classifies. One entry per thread, kept
- * from its first switch to its death, so that a switch costs no allocation. */
+ * stack of a reported one is walked when the thread has come back, in sampler_returned, where it is
+ * current again and has run none of its own code yet. On kernels without such a hook
+ * (config.walks_at_leave) it is walked at each switch, while the outgoing thread is still the
+ * current one. The reason of the wait is noted as raw facts; user space classifies. One entry per
+ * thread, kept from its first switch to its death, so that a switch costs no allocation. */
 
 enum {
     SCHED_RATE_WINDOWS = 100, /* windows of the rate cap in a second */
-    SCHED_MEASURED = 64,      /* one of so many switches is */
+    SCHED_MEASURED = 64,      /* one of this many switches is measured */
 };
 
-/* System calls below 64 whose first argument is the descriptor they wait for: read, write, ioctl,
- * pread64, pwrite64, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg.
- */
+/* System calls below 64 with the descriptor they wait for as the first argument: read, write,
+ * ioctl, pread64, pwrite64, readv, writev, sendfile, connect, accept, sendto, recvfrom, sendmsg,
+ * recvmsg. */
 #define SCHED_FD_CALLS                                                                             \
     (1ull << 0 | 1ull << 1 | 1ull << 16 | 1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 |      \
      1ull << 40 | 1ull << 42 | 1ull << 43 | 1ull << 44 | 1ull << 45 | 1ull << 46 | 1ull << 47)
 
-/* head.kind: SAMPLER_SWITCH while the thread is off CPU, and until its stretch is told; else 0.
+/* head.kind: SAMPLER_SWITCH while the thread is off CPU, and until its stretch is reported; else 0.
  * Key: the kernel's own number. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -37,7 +37,7 @@ struct {
     __type(value, struct sampler_switch);
 } switches SEC(".maps");
 
-/* What a new entry is made of. */
+/* The content of a new entry. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -45,11 +45,11 @@ struct {
     __type(value, struct sampler_switch);
 } sched_blank SEC(".maps");
 
-/* What sampler_switched told sampler_returned on this CPU, so that a return to a stretch that is of
- * no interest costs next to nothing. */
+/* From sampler_switched to sampler_returned on this CPU, so that a return to an unreported stretch
+ * costs next to nothing. */
 struct sched_arrival {
-    uint32_t key;   /* the thread that came */
-    uint32_t tells; /* its stretch is to be told */
+    uint32_t key;   /* the arriving thread */
+    uint32_t tells; /* its stretch is to be reported */
 };
 
 struct {
@@ -97,7 +97,7 @@ static __always_inline uint32_t sched_file_mode(const struct task_struct *task, 
     return file ? BPF_CORE_READ(file, f_inode, i_mode) : 0;
 }
 
-/* What it waits for, as far as that is at hand: `stretch->state` and its PREEMPTED flag are known.
+/* Sets the wait's facts that are cheap to read: `stretch->state` and its PREEMPTED flag are known.
  */
 static __always_inline void sched_call(struct sampler_switch *stretch, struct task_struct *task)
 {
@@ -113,7 +113,7 @@ static __always_inline void sched_call(struct sampler_switch *stretch, struct ta
         stretch->flags |= SAMPLER_FAULTED;
 }
 
-/* The rest, of a thread that is still in that call: of those whose stretches are told. */
+/* Sets the other facts, for reported stretches of a thread still in that call. */
 static __always_inline void sched_facts(struct sampler_switch *stretch, struct task_struct *task,
                                         const struct sampler_process *process)
 {
@@ -126,7 +126,7 @@ static __always_inline void sched_facts(struct sampler_switch *stretch, struct t
         stretch->flags |= SAMPLER_GIL_WAIT;
 }
 
-/* The thread's entry, made at need. NULL: more threads than fit, counted. */
+/* The thread's entry, made on demand. NULL: more threads than fit, counted. */
 static __always_inline struct sampler_switch *sched_entry(uint32_t key)
 {
     struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key), *blank;
@@ -154,7 +154,7 @@ static __always_inline bool sched_rate_allows(uint64_t now)
     return __sync_fetch_and_add(&sched_window_count, 1) < config.rate_max / SCHED_RATE_WINDOWS + 1;
 }
 
-/* Its stretch is told, or is not to be: sched_clear() at the next one. */
+/* Ends the stretch, reported or not: sched_clear() follows at the next one. */
 static __always_inline void sched_done(struct sampler_switch *entry)
 {
     entry->head.kind = 0;
@@ -194,15 +194,15 @@ static __always_inline void sched_tell_short(struct sampler_switch *entry, uint6
     entry->untold.count = 0;
 }
 
-/* Since when the task that leaves has run: for as long as it used the CPU since it left before. */
+/* The time since which the leaving task has run, computed from its CPU time since it last left. */
 static __always_inline uint64_t sched_arrived(const struct sampler_switch *entry,
                                               const struct task_struct *task, uint64_t now)
 {
     return now - (task->se.sum_exec_runtime - entry->used_ns);
 }
 
-/* The stretch before that which begins now is told by its time only. It ended when the thread began
- * to use the CPU: by the kernel's accounts, to which coming back belongs. */
+/* Adds the previous stretch, which is reported by its time only. It ended when the thread began to
+ * use the CPU by the kernel's accounting, which includes the switch itself. */
 static __always_inline void sched_add_short(struct sampler_switch *entry,
                                             const struct task_struct *task, uint64_t now)
 {
@@ -223,14 +223,14 @@ static __always_inline void sched_add_short(struct sampler_switch *entry,
     }
     waits->blocked_ns += ready - begin;
     waits->runnable_ns += end - ready;
-    if (now - end >= SAMPLER_SHORT_LEAST_NS) /* it has run since: others are at another place */
+    if (now - end >= SAMPLER_SHORT_LEAST_NS) /* it has run since: later ones are at another place */
         sched_tell_short(entry, end);
     else if (now - waits->begin_ns >=
              (waits->count < SAMPLER_SHORT_MANY ? SAMPLER_SHORT_EVERY_NS : SAMPLER_SHORT_LEAST_NS))
         sched_tell_short(entry, now);
 }
 
-/* Whether it is to be told, its end being known. */
+/* True if a stretch with a known end is to be reported. */
 static __always_inline bool sched_counts(struct sampler_switch *entry)
 {
     count(SAMPLER_COUNT_SWITCHES);
@@ -246,8 +246,8 @@ static __always_inline bool sched_counts(struct sampler_switch *entry)
     return false;
 }
 
-/* It runs, and nobody told that it had come back: some kernels switch now and then without their
- * tracepoint. What it left in the kernel is gone. Not 0: to be told. */
+/* The thread runs, but its return was not reported: some kernels switch now and then without their
+ * tracepoint. Its kernel stack is lost. Not 0: to be reported. */
 static __always_inline bool sched_untold(struct sampler_switch *entry,
                                          const struct task_struct *task, uint64_t now)
 {
@@ -264,7 +264,7 @@ static __always_inline bool sched_untold(struct sampler_switch *entry,
     return sched_counts(entry);
 }
 
-/* It leaves, or ends, before its last stretch was told: whatever there is of it. */
+/* The thread leaves, or ends, before its last stretch was reported: reports the available data. */
 static __always_inline void sched_settle(struct sampler_switch *entry,
                                          const struct task_struct *task, uint64_t now)
 {
@@ -272,8 +272,8 @@ static __always_inline void sched_settle(struct sampler_switch *entry,
         sched_tell(entry);
 }
 
-/* What comes behind all that was told of a thread which ends: it is on its way out, and without its
- * memory it is not seen to leave the CPU any more. How long it was away tells the CPU time. */
+/* Reports the time after the last stretch of an ending thread: during its exit, without its memory,
+ * its leaving the CPU is not reported any more. Its CPU time gives the time it was away. */
 static __always_inline void sched_tell_end(struct sampler_switch *entry,
                                            const struct task_struct *task, bool added, uint64_t now)
 {
@@ -286,7 +286,8 @@ static __always_inline void sched_tell_end(struct sampler_switch *entry,
                                                  .count = 1};
 }
 
-/* The current thread is to end. Until now it ran: what is told at its last switch begins here. */
+/* The current thread is about to end. It has run until now: the stretch reported at its last switch
+ * begins here. */
 static __always_inline void sched_exits(const struct task_struct *task)
 {
     uint32_t key = task->pid;
@@ -301,7 +302,7 @@ static __always_inline void sched_exits(const struct task_struct *task)
     entry->end_ns = now;
 }
 
-/* A thread's last switch. */
+/* Handles a thread's last switch. */
 static __always_inline void sched_ends(const struct task_struct *task, uint32_t key)
 {
     struct sampler_switch *entry = bpf_map_lookup_elem(&switches, &key);
@@ -316,15 +317,15 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
     adds = entry->flags & SAMPLER_ADDS;
     if (adds)
         sched_add_short(entry, task, now);
-    if (entry->untold.count == 0) /* later than its process says that it ends */
+    if (entry->untold.count == 0) /* after the report of its process's end */
         sched_tell_end(entry, task, adds, now);
     if (entry->untold.begin_ns && entry->untold.begin_ns < now)
         sched_tell_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
 
-/* The task leaves the CPU: its entry, made at need. NULL: it is not recorded. One that has an entry
- * is, and who may see it is asked when it tells. */
+/* The task leaves the CPU: its entry, made on demand. NULL: not recorded. A task with an entry is
+ * recorded, and permissions are checked when it is reported. */
 static __always_inline struct sampler_switch *sched_leaves(const struct task_struct *task,
                                                            uint32_t state)
 {
@@ -341,7 +342,7 @@ static __always_inline struct sampler_switch *sched_leaves(const struct task_str
     return task_process(task, SAMPLER_LOSS_UID_SWITCH) ? sched_entry(key) : 0;
 }
 
-/* As the entry has it from the thread's last switch, if it is the same thread: its numbers take a
+/* Reuses the identity from the thread's last switch, if it is the same thread: its numbers take a
  * dozen reads of kernel memory in a container, four elsewhere, and never change. */
 static __always_inline void sched_identify(const struct task_struct *task,
                                            struct sampler_head *head)
@@ -351,7 +352,7 @@ static __always_inline void sched_identify(const struct task_struct *task,
     head->cpu = bpf_get_smp_processor_id();
 }
 
-/* The stack of the program of the current thread, whose stretch that is. */
+/* Walks the user stack of the current thread for its stretch. */
 static __always_inline void sched_stack(struct sampler_switch *entry, struct task_struct *task,
                                         const struct sampler_process *process, uint64_t now)
 {
@@ -378,7 +379,7 @@ static __always_inline void sched_stack(struct sampler_switch *entry, struct tas
     walk_end(walk);
 }
 
-/* Nothing is left of the stretch that was told last: its stack and ranges. */
+/* Clears the stack and ranges of the last reported stretch. */
 static __always_inline void sched_clear(struct sampler_switch *entry)
 {
     entry->head.size = offsetof(struct sampler_switch, ranges);
@@ -411,7 +412,7 @@ static __always_inline void sched_leave(struct task_struct *task, struct sampler
     entry->head.kind = SAMPLER_SWITCH;
 }
 
-/* A thread is ready from the moment on in which it is forked, until it runs for the first time. */
+/* A thread is runnable from its fork until it first runs. */
 static __always_inline void sched_born(const struct task_struct *child)
 {
     uint32_t key = BPF_CORE_READ(child, pid);
@@ -430,7 +431,7 @@ static __always_inline void sched_born(const struct task_struct *child)
     entry->head.kind = SAMPLER_SWITCH;
 }
 
-/* Where in the kernel the thread had stopped, which it still does. */
+/* The kernel stack at which the thread stopped, and still is. */
 static __always_inline uint64_t sched_kernel(struct task_struct *task,
                                              const struct sampler_switch *entry)
 {
@@ -447,7 +448,7 @@ static __always_inline uint64_t sched_kernel(struct task_struct *task,
     return hash;
 }
 
-/* The task enters a CPU. NULL: it is not recorded. */
+/* The task enters a CPU. NULL: not recorded. */
 static __always_inline struct sampler_switch *sched_enters(const struct task_struct *task)
 {
     uint32_t key = task->pid;
@@ -456,7 +457,7 @@ static __always_inline struct sampler_switch *sched_enters(const struct task_str
     return entry && entry->head.kind == SAMPLER_SWITCH ? entry : 0;
 }
 
-/* It is to be told: at once, or, if true, by sampler_returned. */
+/* Completes a reported stretch: at once, or, if true, in sampler_returned. */
 static __always_inline bool sched_complete(struct task_struct *task, struct sampler_switch *entry)
 {
     const struct sampler_process *process = task_process(task, SAMPLER_LOSS_UID_SWITCH);
@@ -469,7 +470,7 @@ static __always_inline bool sched_complete(struct task_struct *task, struct samp
     if (entry->end_ns - entry->head.time_ns >= SAMPLER_KERNEL_STRETCH_NS &&
         !(entry->flags & SAMPLER_UNBORN))
         entry->kernel = sched_kernel(task, entry);
-    if (config.walks_at_leave || entry->flags & SAMPLER_UNBORN) { /* which comes by another way */
+    if (config.walks_at_leave || entry->flags & SAMPLER_UNBORN) { /* returns by another path */
         sched_tell(entry);
         return false;
     }
@@ -488,8 +489,8 @@ static __always_inline bool sched_enter(struct task_struct *task, struct sampler
 }
 
 /* ctx: preempt, previous task, next task and, on newer kernels, the previous one's state. The clock
- * costs more than what is done here for a task that is not recorded; what a switch takes is
- * measured now and then. */
+ * costs more than the work here for an unrecorded task; the cost of a switch is measured now and
+ * then. */
 SEC("tp_btf/sched_switch")
 
 int sampler_switched(uint64_t *ctx)
@@ -518,8 +519,8 @@ int sampler_switched(uint64_t *ctx)
     return 0;
 }
 
-/* The current thread came back, and nothing of its own has run since. Now and then its switch was
- * not told: see sched_untold. */
+/* The current thread came back, and has run none of its own code since. Now and then its switch was
+ * not reported: see sched_untold. */
 static __always_inline int sched_return(void)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -556,7 +557,7 @@ int sampler_returned(void *context)
     return sched_return();
 }
 
-/* Before, its function is found by name: sched_ways in bpf_program.c. */
+/* On older kernels its function is found by name: sched_ways in bpf_program.c. */
 SEC("kprobe")
 
 int sampler_returned_early(void *context)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Where in the kernel a thread sleeps, mostly without the kernel's unwinder.
+/* (MIT OR GPL-2.0) The kernel stack of a sleeping thread, mostly without the kernel's unwinder.
  *
  * Threads sleep in few chains of calls. When the unwinder has walked a stack, the words that may
- * have decided what it found are kept, each with its place: all that point into the kernel's image
- * below the first return address, behind that all that could be one of the return addresses. A
+ * have decided its result are kept, each with its place: all that point into the kernel's image
+ * below the first return address, and after that all that could be one of the return addresses. A
  * later stack with the same words at the same places has the same chain: code at one address finds
  * its own return address at one distance from the stack pointer, so each leads on to the next. Only
  * the entry from user space may leave a random gap, hence places near the end are counted from
- * there as well. A word that was there by chance costs a miss, not the truth; when the unwinder
- * then says that the chain is the same, such words are dropped: those that decide cannot differ.
- * Where not all return addresses are among the words (a tracer replaced them, the stack is too
- * deep) the unwinder is asked each time; so it is when a part is to be sent again, and a chain that
- * was mistaken is counted then. */
+ * there as well. A word that was there by chance causes a miss, never a wrong chain; when the
+ * unwinder then returns the same chain, such words are dropped: those that decide cannot differ. If
+ * some return address is not among the words (a tracer replaced it, the stack is too deep) the
+ * unwinder is called each time; also when a part is to be sent again, and a mistaken chain is
+ * counted then. */
 #ifndef ANNOT_SLEEPER_BPF_H
 #define ANNOT_SLEEPER_BPF_H
 
@@ -26,10 +26,10 @@ enum {
 };
 
 struct sleeper_chain {
-    uint64_t key;    /* what it waits in; 0: empty */
-    uint64_t hash;   /* of its kernel part */
+    uint64_t key;    /* the wait; 0: empty */
+    uint64_t hash;   /* of the chain's kernel part */
     uint64_t filter; /* bits of its return addresses */
-    uint32_t count;  /* words that decide */
+    uint32_t count;  /* number of deciding words */
     uint32_t found;  /* return addresses among them, in order */
     uint64_t word[SLEEPER_PLACES];
     int16_t place[SLEEPER_PLACES]; /* in walk->sleeper; < 0: from its end */
@@ -57,13 +57,14 @@ static __always_inline uint64_t sleeper_bit(uint64_t address)
     return 1ull << ((uint32_t)address * 0x9e3779b1u >> 26);
 }
 
-/* Copies the stack of a thread that is off CPU. Not 0: it is too deep. */
+/* Copies the stack of a thread that is off CPU. Not 0: too deep. */
 static __always_inline int sleeper_read(struct walk *walk, struct task_struct *task)
 {
     uint64_t sp = task->thread.sp, size;
 
     *(volatile uint64_t *)walk->sleeper = bpf_task_pt_regs(task);
-    size = *(volatile uint64_t *)walk->sleeper - sp; /* read back it is a number */
+    size = *(volatile uint64_t *)walk->sleeper -
+           sp; /* read back, the verifier treats it as a number */
     walk->sleeper_words = size / sizeof(walk->sleeper[0]);
     if (size > sizeof(walk->sleeper))
         return -1;
@@ -72,7 +73,7 @@ static __always_inline int sleeper_read(struct walk *walk, struct task_struct *t
            bpf_probe_read_kernel(walk->sleeper, size, (const void *)sp);
 }
 
-/* The word at a place of the copied stack; 0: there is none. Without branches, for the verifier. */
+/* The word at a place of the copied stack; 0: outside. Without branches, for the verifier. */
 static __always_inline uint64_t sleeper_word(const struct walk *walk, int32_t place)
 {
     int64_t words = walk->sleeper_words, index = place + (words & (place >> 31));
@@ -82,7 +83,7 @@ static __always_inline uint64_t sleeper_word(const struct walk *walk, int32_t pl
     return walk->sleeper[index & (WALK_SLEEPER_WORDS - 1)] & inside;
 }
 
-/* Whether the copied stack has each word at its place. */
+/* True if the copied stack has each word at its place. */
 __noinline int sleeper_fits(struct walk *walk, struct sleeper_chain *chain)
 {
     uint32_t count;
@@ -112,7 +113,7 @@ static long sleeper_filter_step(uint32_t index, void *context)
     return 0;
 }
 
-/* Behind those that are kept. Not 0: one too many. */
+/* Appends a word. Not 0: too many. */
 static __always_inline int sleeper_keep(struct sleeper_work *work, uint64_t word, int32_t place)
 {
     struct sleeper_chain *chain = work->chain;
@@ -134,7 +135,7 @@ static long sleeper_learn_step(uint32_t index, void *context)
     struct sleeper_work *work = context;
     struct sleeper_chain *chain = work->chain;
     uint32_t words = work->walk->sleeper_words;
-    int32_t place = index < words ? index : words - 1 - index; /* once more those at the end */
+    int32_t place = index < words ? index : words - 1 - index; /* those at the end once more */
     uint64_t word;
 
     word = sleeper_word(work->walk, place);
@@ -148,7 +149,7 @@ static long sleeper_learn_step(uint32_t index, void *context)
     return 0;
 }
 
-/* It is of use if all return addresses are there. */
+/* Keeps the chain only if it contains all return addresses. */
 static __always_inline void sleeper_settle(const struct walk *walk, struct sleeper_chain *chain)
 {
     bool whole = chain->found && chain->found == walk->kernel_count;
@@ -156,7 +157,8 @@ static __always_inline void sleeper_settle(const struct walk *walk, struct sleep
     chain->key = whole ? walk->sleeper_key : 0;
 }
 
-/* The copied stack and walk->kernel, which the unwinder made of it, in place of another chain. */
+/* Learns the chain of the copied stack from the unwinder's result in walk->kernel, in place of
+ * another one. */
 static __always_inline void sleeper_learn(struct walk *walk, struct sleeper_chain *chain,
                                           uint64_t hash)
 {
@@ -197,7 +199,7 @@ static __always_inline void sleeper_drop(struct walk *walk, struct sleeper_chain
     sleeper_settle(walk, chain);
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------
+/* ---- Use --------------------------------------------------------------------------------------
  */
 
 static __always_inline uint64_t sleeper_ask(struct walk *walk, struct task_struct *task)
@@ -209,7 +211,7 @@ static __always_inline uint64_t sleeper_ask(struct walk *walk, struct task_struc
     return stack_send_kernel(walk);
 }
 
-/* The hash of the chain that the copied stack has; 0: it is not known. */
+/* The hash of the copied stack's chain; 0: unknown. */
 __noinline uint64_t sleeper_known(struct walk *walk, struct sleeper_set *set)
 {
     if (!walk || !set)
@@ -221,7 +223,8 @@ __noinline uint64_t sleeper_known(struct walk *walk, struct sleeper_set *set)
     return 0;
 }
 
-/* What the unwinder said of the copied stack: `hash`, where it was taken for `known`. */
+/* Updates the chains after the unwinder returned `hash` for the copied stack, which was taken for
+ * `known`. */
 __noinline int sleeper_heed(struct walk *walk, struct sleeper_set *set, uint64_t known,
                             uint64_t hash)
 {
@@ -254,8 +257,7 @@ static long sleeper_alter_step(uint32_t index, void *context)
     return 0;
 }
 
-/* For tests: a stack with another return address, any one of what the unwinder said, must not be
- * taken for the same. */
+/* For tests: a stack with any one return address altered must not be taken for the same. */
 static __always_inline bool sleeper_is_careless(struct walk *walk, struct sleeper_set *set,
                                                 uint64_t known)
 {
@@ -263,8 +265,8 @@ static __always_inline bool sleeper_is_careless(struct walk *walk, struct sleepe
     return sleeper_known(walk, set) == known;
 }
 
-/* The hash of the kernel part of a thread that is off CPU since `stretch`, whose head `walk` has;
- * 0: none. */
+/* The hash of the kernel part of a thread that is off CPU since `stretch`, with its head in `walk`;
+ * 0: unavailable. */
 static __always_inline uint64_t sleeper_kernel(struct walk *walk, struct task_struct *task,
                                                const struct sampler_switch *stretch)
 {

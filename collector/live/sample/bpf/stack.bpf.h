@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) All parts of the current task's stack, taken and sent: kernel, native, Python,
- * open ranges; a raw copy where unwind tables are missing. */
+/* (MIT OR GPL-2.0) Takes and sends all parts of the current task's stack: kernel, native, Python,
+ * open ranges; a raw copy if unwind tables are missing. */
 #ifndef ANNOT_STACK_BPF_H
 #define ANNOT_STACK_BPF_H
 
@@ -9,8 +9,8 @@
 
 /* ---- Open ranges ----------------------------------------------------------------------------- */
 
-/* Read from libannot's live record. The thread itself is interrupted, so its record stands still;
- * it is believed only if it names this thread. In a forked child it is the parent's until the
+/* Read from libannot's live record. The thread itself is interrupted, so its record does not
+ * change; it is valid only if it names this thread. In a forked child it is the parent's until the
  * child's first event. */
 
 struct range_owner {
@@ -18,8 +18,8 @@ struct range_owner {
     uint32_t depth;
 };
 
-/* Flags for the sample; *ret_depth and `live` (as it lies in memory) if they are known.
- * `head`: who is expected there. */
+/* Flags for the sample; sets *ret_depth and `live` (raw) if they are known.
+ * `head`: the expected owner. */
 static __always_inline uint32_t range_read(const struct sampler_head *head, uint64_t word,
                                            uint32_t *ret_depth, uint64_t *live)
 {
@@ -31,8 +31,8 @@ static __always_inline uint32_t range_read(const struct sampler_head *head, uint
         return 0;
     if (!record)
         return SAMPLER_RANGES_KNOWN;
-    /* A fork does not copy the page tables of shared memory: what the child has not touched yet, it
-     * inherited. Of a process that was not forked nothing is known then. */
+    /* A fork does not copy the page tables of shared memory: pages that the child has not touched
+     * yet are inherited. For a process that was not forked the ranges are unknown then. */
     if (read_user(&owner, sizeof(owner), record + LIVE_PID_OFFSET))
         return SAMPLER_RANGES_INHERITED;
     if (owner.tid == 0)
@@ -59,12 +59,12 @@ static long range_copy_step(uint32_t index, void *context)
     uint64_t entry = copying->live[at], time = copying->live[at + 1];
 
     range->name = (uint32_t)entry;
-    /* 0 for time stamps. Without a branch, of which verifiers follow both ways each time. */
+    /* 0 for timestamps. Without a branch, as verifiers follow both ways each time. */
     range->mark = (uint32_t)(time & -((time - SAMPLER_MARK_END) >> 63));
     return 0;
 }
 
-/* Innermost first: as many as are open, at most SAMPLER_RANGES_MAX. */
+/* Copies the open ranges, innermost first, at most SAMPLER_RANGES_MAX. */
 static __always_inline uint32_t range_copy(uint32_t depth, const uint64_t *live,
                                            struct sampler_range *ranges)
 {
@@ -76,7 +76,7 @@ static __always_inline uint32_t range_copy(uint32_t depth, const uint64_t *live,
     return count;
 }
 
-/* Of the walk's thread: sets its flags and depth. */
+/* Reads the ranges of the walk's thread: sets its flags and depth. */
 static __always_inline void range_walk(struct walk *walk)
 {
     if (walk->process.tls_offset == 0 || walk->fsbase == 0)
@@ -87,7 +87,7 @@ static __always_inline void range_walk(struct walk *walk)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Copies of stacks are big: so many in STACK_COPY_WINDOW_NS, of all CPUs. */
+/* Copies of stacks are large: limits their number in STACK_COPY_WINDOW_NS, over all CPUs. */
 #define STACK_COPY_WINDOW_NS 10000000ull
 
 enum { STACK_COPY_WINDOW_MAX = 64, STACK_PAGE = 4096 };
@@ -96,7 +96,7 @@ uint64_t stack_copy_window; /* races cost a copy more or less */
 uint64_t stack_copy_count;
 uint64_t stack_copy_serial;
 
-/* The thread's user registers, however it came into the kernel. */
+/* The thread's user registers, for any kind of kernel entry. */
 static __always_inline void stack_registers(struct walk *walk, struct task_struct *task)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
@@ -111,8 +111,7 @@ static __always_inline void stack_registers(struct walk *walk, struct task_struc
     walk->scratch[UNWIND_SCRATCH_R11] = regs->r11;
 }
 
-/* Where the walk stopped at an address that is none of a program, the collector could do no better.
- */
+/* If the walk stopped outside of user code, the collector could do no better. */
 static __always_inline bool stack_wants_copy(const struct walk *walk)
 {
     uint32_t end = walk->native_end;
@@ -126,7 +125,7 @@ static __always_inline bool stack_copy_allowed(uint64_t now)
     uint64_t window = now / STACK_COPY_WINDOW_NS;
 
     if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > config.ring_bytes / 2)
-        return false; /* what is left is for samples */
+        return false; /* keep the rest for samples */
     if (window != stack_copy_window) {
         stack_copy_window = window;
         stack_copy_count = 0;
@@ -134,7 +133,7 @@ static __always_inline bool stack_copy_allowed(uint64_t now)
     return __sync_fetch_and_add(&stack_copy_count, 1) < STACK_COPY_WINDOW_MAX;
 }
 
-/* Page by page, until one cannot be read. */
+/* Reads page by page, until one is unreadable. */
 static __always_inline uint32_t stack_copy_read(struct walk *walk)
 {
     uint32_t size = STACK_PAGE - (walk->leaf.rsp & (STACK_PAGE - 1));
@@ -153,7 +152,7 @@ static __always_inline uint32_t stack_copy_read(struct walk *walk)
     return size;
 }
 
-/* The hash of a copy that went out; 0: none. */
+/* The hash of a copy that was sent; 0: not sent. */
 static __always_inline uint64_t stack_copy(struct walk *walk)
 {
     struct sampler_copy *copy = &walk->copy;
@@ -267,7 +266,7 @@ __noinline uint64_t stack_send_kernel(struct walk *walk)
     return part->hash;
 }
 
-/* The CFA of the outermost native frame that has one. */
+/* The outermost known CFA of the native frames. */
 static __always_inline uint64_t stack_base(const struct walk *walk)
 {
     uint32_t count = walk->native_count;
@@ -281,8 +280,8 @@ static __always_inline uint64_t stack_base(const struct walk *walk)
     return walk->native[(count - 2) & (SAMPLER_NATIVE_MAX - 1)].cfa;
 }
 
-/* What a tick and a switch have in common: walk->leaf is set. */
-/* Return probes, ours and those of others, hide where functions return to. */
+/* The common part of a tick and a switch: walk->leaf is set. */
+/* Return probes, ours and others', hide return addresses. */
 static __always_inline void stack_returns(struct walk *walk, const struct task_struct *task)
 {
     const struct xol_area *area = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) The memory in which one stack is walked, who may use it, and how it reads the
- * memory of the program. */
+/* (MIT OR GPL-2.0) The memory of one stack walk, its ownership, and the reads of the program's
+ * memory. */
 #ifndef ANNOT_WALK_BPF_H
 #define ANNOT_WALK_BPF_H
 
@@ -8,21 +8,21 @@
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* Pieces of the user's memory, read at once and looked at word by word.
+/* Pieces of the user's memory, read at once and used word by word.
  *
- * A read of the user's memory costs some 30 ns whatever its size, up to 128 bytes, and 45 ns for a
- * kilobyte: what lies side by side is read together. A piece stays within its page where that is
- * possible, for the next one may not be there. */
+ * A read of the user's memory costs some 30 ns for any size up to 128 bytes, and 45 ns for a
+ * kilobyte: adjacent data is read together. A piece stays within its page where possible, as the
+ * next one may be missing. */
 
 enum { PIECE_BYTES = 1024, PIECE_PAGE = 4096 };
 
 struct piece {
     uint64_t at;
-    uint64_t size; /* 0: nothing is at hand */
+    uint64_t size; /* 0: empty */
     uint8_t bytes[PIECE_BYTES + 8];
 };
 
-/* Keeps the compiler from forgetting what the verifier must know of a value. */
+/* Keeps the compiler from dropping a bound that the verifier needs. */
 #define BOUND(value, limit)                                                                        \
     do {                                                                                           \
         __asm__ volatile("" : "+r"(value));                                                        \
@@ -30,7 +30,7 @@ struct piece {
             (value) = (limit);                                                                     \
     } while (0)
 
-/* Reads the user's memory: 0, or not readable now. */
+/* Reads the user's memory: 0, or -1: not readable now. */
 static __always_inline int read_user(void *to, uint32_t size, uint64_t address)
 {
     return bpf_probe_read_user(to, size, (const void *)address) ? -1 : 0;
@@ -43,7 +43,7 @@ static __always_inline bool piece_has(const struct piece *piece, uint64_t addres
     return place < piece->size && place + size <= piece->size;
 }
 
-/* What piece_has(); else any of its words. */
+/* A word of the piece, if piece_has() it; else an arbitrary one. */
 static __always_inline uint64_t piece_word(const struct piece *piece, uint64_t address)
 {
     return *(const uint64_t *)(piece->bytes + ((address - piece->at) & (PIECE_BYTES - 1)));
@@ -60,7 +60,7 @@ static __always_inline int piece_read(struct piece *piece, uint64_t at, uint32_t
     return 0;
 }
 
-/* From `address` on: `least` bytes, and what else the page has. */
+/* Reads `least` bytes from `address` on, and the rest of the page. */
 static __always_inline int piece_read_on(struct piece *piece, uint64_t address, uint32_t least)
 {
     uint32_t size = PIECE_PAGE - (address & (PIECE_PAGE - 1));
@@ -68,7 +68,7 @@ static __always_inline int piece_read_on(struct piece *piece, uint64_t address, 
     return piece_read(piece, address, size < least ? least : size);
 }
 
-/* `least` bytes from `address` on, and what the page has before them. */
+/* Reads `least` bytes from `address` on, and the page before them. */
 static __always_inline int piece_read_back(struct piece *piece, uint64_t address, uint32_t least)
 {
     uint32_t before = address & (PIECE_PAGE - 1);
@@ -80,11 +80,11 @@ static __always_inline int piece_read_back(struct piece *piece, uint64_t address
 
 /* ---- Walks ----------------------------------------------------------------------------------- */
 
-/* The memory in which one stack is walked, and who may use it.
+/* The memory of one stack walk, and its ownership.
  *
- * The state of a walk lies in a map value, not on the BPF stack: what is read back from there is
- * unknown to the verifier, so that all rounds of a loop look the same to it. One slot per CPU and
- * context; a slot that is in use already (a tick inside a tick) is not waited for. */
+ * The state of a walk lies in a map value, not on the BPF stack: values read back from there are
+ * unknown to the verifier, so that it sees all rounds of a loop as equal. One slot per CPU and
+ * context; a slot already in use (a tick inside a tick) is not waited for. */
 
 enum walk_context {
     WALK_TICK = 0,   /* perf event */
@@ -100,12 +100,12 @@ struct registers {
 
 enum { WALK_KNOWN = 2048, WALK_KEYS = 1024 };
 
-/* The rule of a stretch of code, from an earlier walk of this slot. The same functions come again
- * and again, and a search of the rows costs a cache miss for each of its steps. */
+/* The rule of a code range, from an earlier walk of this slot. The same functions recur, and a
+ * search of the rows costs a cache miss for each of its steps. */
 struct walk_known {
     uint64_t begin;
     uint32_t size;
-    uint32_t space; /* 0: empty. A space never changes, so this stays true. */
+    uint32_t space; /* 0: empty. A space never changes, so this stays valid. */
     struct unwind_rule rule;
 };
 
@@ -121,37 +121,37 @@ struct walk {
     uint64_t now;   /* CLOCK_MONOTONIC */
     uint64_t fsbase;
     struct sampler_head head;       /* of the thread; kind and size are set by each record */
-    struct sampler_process process; /* a copy, so that it stays the same during the walk */
+    struct sampler_process process; /* a copy, so that it does not change during the walk */
 
-    /* Native. leaf: as the thread was found. now_: where the walk stands. */
+    /* Native. leaf: the thread's registers. at: the current frame's. */
     struct registers leaf;
     uint64_t scratch[UNWIND_SCRATCH_COUNT]; /* of the leaf too */
     struct registers at;
     uint32_t lost;         /* enum native_lost */
-    uint32_t exact;        /* at.rip is an instruction of its own, not a return address */
-    uint32_t mapping_last; /* index in `mappings` that was hit last */
+    uint32_t exact;        /* at.rip is an executed instruction, not a return address */
+    uint32_t mapping_last; /* index of the last hit in `mappings` */
     uint32_t native_count;
     uint32_t native_end; /* enum stack_end */
     uint64_t native_hash;
-    uint64_t trampoline; /* where functions return to that have return probes; 0: none */
-    uint64_t returns;    /* the kernel's list of where they would */
-    uint64_t hidden;     /* what it says of one */
-    struct piece stack;  /* of it, around the CFA of this frame */
+    uint64_t trampoline; /* return address of functions with return probes; 0: not used */
+    uint64_t returns;    /* the kernel's list of the original ones */
+    uint64_t hidden;     /* the current entry of that list */
+    struct piece stack;  /* of the stack, around the CFA of this frame */
 
     /* Python: python_walk() sets all of it, and may set SAMPLER_GC and SAMPLER_HOLDS_GIL. */
     uint32_t python_count;
     uint32_t python_end;
     uint64_t python_hash;
-    uint64_t python_state[320]; /* its own, for loops */
+    uint64_t python_state[320]; /* its state, for loops */
 
     uint32_t kernel_count;
     uint32_t range_depth; /* with SAMPLER_RANGES_KNOWN */
     uint64_t live[LIVE_RANGES * LIVE_RANGE_SIZE / 8];
-    uint64_t sleeper_key; /* what the thread waits in */
+    uint64_t sleeper_key; /* the wait of the thread */
     uint64_t sleeper_words;
     uint64_t sleeper[WALK_SLEEPER_WORDS]; /* the kernel stack of a thread that is off CPU */
 
-    /* Records as they are sent: head and body side by side. */
+    /* Records as they are sent: head and body contiguous. */
     struct sampler_part kernel_part;
     uint64_t kernel[SAMPLER_KERNEL_MAX];
     struct sampler_part native_part;
