@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the programs that run at functions, and attaches them to their places. All places of a
- * function are one link (uprobe_multi, Linux 6.6), which is attached and detached as one; kernels
- * before that have a perf event for each place. */
+ * function are one link (uprobe_multi, Linux 6.6), attached and detached as one; earlier kernels
+ * have a perf event for each place. */
 #include "bpf_probes.h"
 
 #include "bpf_program.h"
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of Linux 6.6, which the headers that we are built with need not know. */
+/* Of Linux 6.6, and possibly missing in the headers of the build. */
 enum { DROP_THREADS = 32 };
 
 enum { ATTACH_UPROBE_MULTI = 48, UPROBE_MULTI_RETURN = 1 };
@@ -32,7 +32,7 @@ struct link_create {
     } multi;
 };
 
-/* Constants as the sampler's own object has them. 0 or -errno. */
+/* Copies constants from the sampler's own object. 0 or -errno. */
 static int copy_config(const struct sampler_bpf *program, struct bpf_object *object)
 {
     size_t size = 0;
@@ -57,7 +57,7 @@ static bool is_own(const char *name)
     return strncmp(name, "probe_", 6) == 0 || strchr(name, '.') != NULL;
 }
 
-/* Ring, processes and counters are those of the sampler; what else its header names is not used. */
+/* Shares ring, processes and counters with the sampler; leaves out the other maps of its header. */
 static int choose_maps(const struct sampler_bpf *program, struct bpf_object *object)
 {
     struct bpf_map *map;
@@ -104,7 +104,7 @@ static int load(struct sampler_bpf *program, bool multi)
     return rc;
 }
 
-/* Many places of a file at once: a descriptor, or -errno. */
+/* Links many places of a file at once: a descriptor, or -errno. */
 static int link_multi(const struct bpf_program *part, const char *path,
                       const struct bpf_probe_places *places)
 {
@@ -173,7 +173,8 @@ __attribute__((format(printf, 2, 0))) static int keep_quiet(enum libbpf_print_le
     return 0;
 }
 
-/* An older kernel loads the program as one of many places, and refuses to attach it. */
+/* An older kernel loads a program for many places, but refuses to attach it; then loads the other
+ * one. */
 static int attach_first(struct sampler_bpf *program, const char *path,
                         const struct bpf_probe_places *places)
 {
@@ -219,8 +220,8 @@ static void drop(struct bpf_probe_link *link)
     bpf_link__destroy(link->link);
 }
 
-/* For each of them the kernel waits until no CPU can be in it, 20 to 40 ms: side by side that is
- * one wait. */
+/* For each link the kernel waits until no CPU can be in it, 20 to 40 ms: in parallel that is one
+ * wait. */
 struct dropping {
     struct bpf_probes *probes;
     _Atomic size_t next;
@@ -294,7 +295,8 @@ int bpf_program_probed_next(struct sampler_bpf *program, struct bpf_probed *prob
 void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_probed *probed)
 {
     if (program->probes.object)
-        (void)bpf_map_delete_elem(program->probes.open_fd, &probed->who); /* or it was gone */
+        (void)bpf_map_delete_elem(program->probes.open_fd,
+                                  &probed->who); /* or it was already deleted */
 }
 
 bool bpf_program_probed_find(struct sampler_bpf *program, struct bpf_probed *probed)
@@ -314,8 +316,7 @@ void bpf_probes_close(struct sampler_bpf *program)
     *probes = (struct bpf_probes){0};
 }
 
-/* ---- Stacks of launches: a probe in each copy of libannot-gpu.so that a program runs ----------
- */
+/* ---- Stacks of launches: a probe in each running copy of libannot-gpu.so --------------------- */
 
 static const char program_name[] = "sampler_launched";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The BPF programs at functions of programs: those that are ranges, and the one that libannot-gpu
  * calls at a launch. Loaded when the first is added, as most recordings have none. The kernel puts
- * the places into every process that runs the file; the programs report processes in the map only.
+ * the places into every process that runs the file; the programs report only processes in the map.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_BPF_PROBES_H
 #define ANNOT_BPF_PROBES_H
@@ -15,59 +15,59 @@ struct sampler_bpf;
 
 /* ---- Launches ---- */
 
-/* Reports, as SAMPLER_LAUNCH, the calls of the function at that offset of the file. `path` is
- * opened now. -EMFILE: so many files already; -errno. The first takes some 20 ms. */
+/* Reports, as SAMPLER_LAUNCH, the calls of the function at that offset of the file, which is opened
+ * now. -EMFILE: too many files; -errno. The first takes some 20 ms. */
 int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset);
 
 /* ---- Functions that are ranges: reported, as SAMPLER_PROBED, when they are left ---- */
 
 enum bpf_probe_kind {
-    BPF_PROBE_CALLS, /* where functions begin and end, told apart by their stack */
-    BPF_PROBE_PAIR,  /* begins and ends, wherever they are: an end is that of the last begin */
-    BPF_PROBE_MARK,  /* told at once, as an instant */
+    BPF_PROBE_CALLS, /* begins and ends of functions, matched by their stack */
+    BPF_PROBE_PAIR,  /* begins and ends anywhere: an end closes the last begin */
+    BPF_PROBE_MARK,  /* reported at once, as an instant */
     BPF_PROBE_KINDS,
 };
 
 struct bpf_probe_places {
-    uint32_t number; /* of the function, below SAMPLER_PROBES_MAX: by it all else is asked */
+    uint32_t number; /* of the function, below SAMPLER_PROBES_MAX: its key in the calls below */
     uint32_t count;
     const unsigned long *offsets;    /* in the file */
-    const uint64_t *cookies;         /* SAMPLER_SITE_..., one of each place */
-    const unsigned long *references; /* counters to be raised while it is there; NULL: none */
-    bool returned;                   /* met when the function there has returned */
+    const uint64_t *cookies;         /* SAMPLER_SITE_..., one for each place */
+    const unsigned long *references; /* counters to be raised while it is attached; NULL: none */
+    bool returned;                   /* runs when the function has returned */
     enum bpf_probe_kind kind;
 };
 
 /* Adds places of one file, which is opened now. 0 or -errno. The first takes 10 ms, others some 0.1
- * ms each; taking them away makes the kernel wait for all CPUs. */
+ * ms each; removing them makes the kernel wait for all CPUs. */
 int bpf_program_probe(struct sampler_bpf *program, const char *path,
                       const struct bpf_probe_places *places);
 
-/* From then on places whose cookie has that list tell this too, as SAMPLER_PROBED_ARGS; once any
- * place was added. 0 or -errno. */
+/* Makes places with that list in their cookie report these arguments, as SAMPLER_PROBED_ARGS; call
+ * it after a place was added. 0 or -errno. */
 int bpf_program_probe_args(struct sampler_bpf *program, uint32_t list,
                            const struct sampler_args *wanted);
 
-/* Takes its places away; UINT32_MAX: those of all. */
+/* Removes its places; UINT32_MAX: those of all. */
 void bpf_program_unprobe(struct sampler_bpf *program, uint32_t number);
 
-/* How often it was entered by those in the map; or by all others, which are only slowed down. */
+/* The number of its calls in processes of the map; or in all others, which are only slowed down. */
 uint64_t bpf_program_probe_calls(const struct sampler_bpf *program, uint32_t number, bool foreign);
 
-/* A thread, or a goroutine, that has had some open. */
+/* A thread, or a goroutine, that has had open ranges. */
 struct bpf_probed {
     struct {
         uint64_t who;        /* tid, or an address */
-        uint32_t pid, pairs; /* 1: of BPF_PROBE_PAIR */
+        uint32_t pid, pairs; /* 1: for BPF_PROBE_PAIR */
     } who;
 
     struct sampler_open open;
 };
 
-/* The first, or the one behind it. 0; -ENOENT: there is none. */
+/* The first entry, or the one after it. 0; -ENOENT: no more. */
 int bpf_program_probed_next(struct sampler_bpf *program, struct bpf_probed *probed, bool first);
 
-/* By its `who`. */
+/* Finds the entry of its `who`. */
 bool bpf_program_probed_find(struct sampler_bpf *program, struct bpf_probed *probed);
 void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_probed *probed);
 

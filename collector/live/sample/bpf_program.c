@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads the BPF program, attaches it, takes it down again. */
+/* Loads the BPF program, attaches and removes it. */
 #include "bpf_program.h"
 
 #include "bpf_probes.h"
@@ -28,7 +28,7 @@ enum {
     FLAW_SINCE = 5 << 8 | 18,
     FLAW_UNTIL = 6 << 8 | 4,
     FLAW_LONG_TERM = 6 << 8 | 1,
-    FLAW_LONG_TERM_UNTIL = 176, /* the oldest one whose code was seen to be mended */
+    FLAW_LONG_TERM_UNTIL = 176, /* the oldest one known to be fixed */
 };
 
 bool kernel_flaw_freezes(const char *release, const char *version)
@@ -63,19 +63,19 @@ enum {
     RATE_DEFAULT = 500000,
     SWITCHES_MAX = 32768, /* threads off CPU at once */
     LOG_SIZE = 64 << 10,
-    VERIFIER_LOG_SIZE = 4096,             /* of a program that is loaded well */
-    LOG_STATISTICS = 4,                   /* all that the verifier is to write */
+    VERIFIER_LOG_SIZE = 4096,             /* of a program that loads */
+    LOG_STATISTICS = 4,                   /* statistics only */
     ROOT_PID_NAMESPACE = (int)0xeffffffc, /* its inode, of the kernel's ABI */
 };
 
-/* libbpf's messages while a program is made, the last LOG_SIZE bytes of them. */
+/* libbpf's messages while a program is loaded: the last LOG_SIZE bytes. */
 struct messages {
     pthread_mutex_t lock;
     size_t size;
     char text[LOG_SIZE];
 };
 
-static _Thread_local struct messages *messages; /* of the program that this thread works for */
+static _Thread_local struct messages *messages; /* of the program that this thread loads */
 
 __attribute__((format(printf, 2, 0))) static int keep_log(enum libbpf_print_level level,
                                                           const char *format, va_list arguments)
@@ -170,7 +170,7 @@ static int configure(struct sampler_bpf *program, const struct bpf_program_optio
     return 0;
 }
 
-/* How a thread is met that has come back to a CPU, before anything of its own runs. */
+/* The hook at which a thread has returned to a CPU, before it runs any of its own code. */
 static enum bpf_returns returns_of(const struct bpf_program_options *options,
                                    const struct kernel_btf *kernel)
 {
@@ -216,7 +216,8 @@ struct bpf_object *bpf_open_object(const struct sampler_bpf *program)
     return bpf_open_bytes(program, sampler_bpf_object, sampler_bpf_object_size);
 }
 
-/* With a file of the kernel's types that is filled afterwards, by what the object names. */
+/* Opens the objects with a file of kernel types that is filled afterwards, by the names in the
+ * object. */
 static int open_objects(struct sampler_bpf *program, bool off_cpu)
 {
     int rc = bpf_typed_register();
@@ -252,7 +253,7 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
     return rc;
 }
 
-/* What it needs is made with it, later: bpf_probes.c. */
+/* Leaves out the launches' memory, which bpf_probes.c allocates later. */
 static int leave_out_launches(struct sampler_bpf *program)
 {
     int rc = 0;
@@ -296,7 +297,7 @@ static enum bpf_part part_of(const char *program)
     return strncmp(program, "sampler_returned", 16) == 0 ? BPF_PART_RETURNS : BPF_PART_REST;
 }
 
-/* Which object loads which program, and the verifier's words about it. */
+/* Assigns each program to an object, and a buffer for the verifier's log. */
 static int set_programs(struct sampler_bpf *program, bool measure)
 {
     char *log = measure ? calloc(BPF_PROGRAMS_MAX, VERIFIER_LOG_SIZE) : NULL;
@@ -385,12 +386,12 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
         struct bpf_link *link;
 
         if (!bpf_program__autoload(part) || !strchr(bpf_program__section_name(part), '/'))
-            continue; /* it is not of a tracepoint */
+            continue; /* not a tracepoint program */
         if (program->link_count == BPF_LINKS_MAX)
             return -E2BIG;
         link = bpf_typed_attach(part);
         if (!link && asleep)
-            continue; /* threads that sleep already are counted, not seen */
+            continue; /* threads that sleep already are then counted, not sampled */
         if (!link)
             return -errno;
         program->links[program->link_count++] = link;
@@ -400,7 +401,7 @@ static int attach_object(struct sampler_bpf *program, struct bpf_object *object)
     return 0;
 }
 
-/* What ends a switch in the thread that comes back has another name on each kernel. */
+/* The function that ends a switch in the returning thread has another name on each kernel. */
 static int attach_returned_early(struct sampler_bpf *program)
 {
     static const char *const names[] = {"finish_task_switch", "finish_task_switch.isra.0"};
@@ -433,7 +434,7 @@ static uint64_t lap(uint64_t *since)
     return *since - before;
 }
 
-/* Up to its being loaded; *what: what did not work. */
+/* Loads the objects; *what: the failed step. */
 static int load_steps(struct sampler_bpf *program, const struct bpf_program_options *options,
                       const char **what)
 {
@@ -516,7 +517,7 @@ static int create(const struct bpf_program_options *options, struct sampler_bpf 
         return -ENOMEM;
     program->rows_fd = program->types_fd = -1;
     program->threshold_ns = options->off_cpu_threshold_ns;
-    messages = calloc(1, sizeof(*messages)); /* NULL: then without them */
+    messages = calloc(1, sizeof(*messages)); /* NULL: without messages */
     if (messages)
         pthread_mutex_init(&messages->lock, NULL);
     print = libbpf_set_print(keep_log);
@@ -528,7 +529,7 @@ static int create(const struct bpf_program_options *options, struct sampler_bpf 
     return rc;
 }
 
-/* Kernels without kprobes are met here: their threads' stacks are walked at each switch then. */
+/* Retries on kernels without kprobes: their threads' stacks are walked at each switch. */
 int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
                        char reason[BPF_PROGRAM_REASON_MAX])
 {
@@ -593,7 +594,7 @@ static uint64_t verify_ns(struct bpf_program *part)
     return time ? strtoull(time + strlen("verification time "), NULL, 10) * 1000 : 0;
 }
 
-/* The program of that number; NULL: there are fewer. */
+/* The program of that number; NULL: out of range. */
 static struct bpf_program *find_part(const struct sampler_bpf *program, size_t index)
 {
     for (size_t i = 0; i < BPF_OBJECTS && program->objects[i]; i++) {

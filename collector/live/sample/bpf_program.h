@@ -2,8 +2,8 @@
 /* The kernel's part of the sampler: loads it, attaches it, gives access to its maps and ring.
  *
  * Pids are those of the caller's pid namespace, also as keys of map `processes`: the program
- * translates, and ignores tasks that this namespace does not show. Everything begins disabled but
- * fork, exec and exit, which are told from creation on for processes in the map.
+ * translates, and ignores tasks invisible in this namespace. All is disabled at first except fork,
+ * exec and exit, which are reported from creation on for processes in the map.
  * Errors: 0 or -errno. Prints nothing. Thread-safety: one thread per object; creation also sets
  * and restores libbpf's print function, which is global. */
 #ifndef ANNOT_BPF_PROGRAM_H
@@ -21,70 +21,70 @@ struct bpf_program_options {
     uint32_t frequency_hz; /* 0 = no CPU samples */
     bool off_cpu;
     uint64_t off_cpu_threshold_ns; /* shorter stretches are only counted */
-    uint32_t off_cpu_rate_max;     /* stretches a second; 0 = 500,000 */
+    uint32_t off_cpu_rate_max;     /* stretches per second; 0 = 500,000 */
     int64_t uid;                   /* only tasks of this real and effective uid; -1 = of all */
     uint32_t ring_bytes;           /* rounded up to a power of two; 0 = 16 MiB */
     uint32_t check_sleepers;       /* for tests: enum sampler_sleepers */
-    bool walks_at_leave;           /* for tests: as where a thread's return cannot be met */
-    bool measure;                  /* for benches: asks the verifier how long it took */
+    bool walks_at_leave;           /* for tests: as if a thread's return could not be hooked */
+    bool measure;                  /* for benches: records the verifier's time */
 };
 
 struct sampler_bpf;
 
 enum { BPF_PROGRAM_REASON_MAX = 4096 };
 
-/* -EPERM, -ENOSYS (built without eBPF), -errno; then `reason` says what failed, a sentence first,
- * behind it the last lines of libbpf's log. About 20 ms, with `off_cpu` 40. */
+/* -EPERM, -ENOSYS (built without eBPF), -errno; then `reason` describes the failure in a sentence,
+ * followed by the last lines of libbpf's log. About 20 ms, with `off_cpu` 40. */
 int bpf_program_create(const struct bpf_program_options *options, struct sampler_bpf **ret_program,
                        char reason[BPF_PROGRAM_REASON_MAX]);
 
-/* Threads that are in the kernel, or leave a CPU, have no stacks of their program:
- * kernel_flaw_freezes().
- */
+/* True if user stacks of threads that are in the kernel, or leave a CPU, must not be read:
+ * kernel_flaw_freezes(). */
 bool bpf_program_user_is_unsafe(void);
 void bpf_program_destroy(struct sampler_bpf *program);
 
-/* CPU samples: on and off, and how many a second from now on. */
+/* CPU samples: on and off; the frequency is set below. */
 int bpf_program_enable(struct sampler_bpf *program);
 int bpf_program_disable(struct sampler_bpf *program);
 
-/* For good: no more ticks and context switches; bpf_program_still_off() tells what was going on. */
+/* Stops ticks and context switches permanently; then bpf_program_still_off() lists the unfinished
+ * stretches. */
 int bpf_program_stop(struct sampler_bpf *program);
 
-/* Once, as the time that ticks stand for is known of two frequencies. On error the processors that
- * could not be changed keep theirs. */
+/* Call once: the time per tick is known for two frequencies. On error the processors that could not
+ * be changed keep the old one. */
 int bpf_program_set_frequency(struct sampler_bpf *program, uint32_t frequency_hz);
 
-/* The CPU time that the tick of that time on that processor stands for. */
+/* The CPU time that the tick at that time on that processor stands for. */
 uint64_t bpf_program_tick_ns(const struct sampler_bpf *program, unsigned cpu, uint64_t time_ns);
 
 /* ---- Maps -------------------------------------------------------------------------------------
  */
 
-/* Map `processes`. set: -E2BIG when full; get, remove: -ENOENT. `exist` refuses to make a new entry
- * (-ENOENT): for one that may have exited since. */
+/* Map `processes`. set: -E2BIG when full; get, remove: -ENOENT. `exist` refuses to add an entry
+ * (-ENOENT), as the process may have exited since. */
 int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
                             const struct sampler_process *process, bool exist);
 int bpf_program_get_process(struct sampler_bpf *program, int32_t pid,
                             struct sampler_process *ret_process);
 int bpf_program_remove_process(struct sampler_bpf *program, int32_t pid);
 
-/* Mapped memory that the program reads while it is written: write entries that no process refers
+/* Mapped memory that the program reads while it is written: write only entries that no process
+ * refers
  * to yet. NULL: the index is too high. */
 struct sampler_mapping *bpf_program_mappings(struct sampler_bpf *program); /* the whole array */
 struct unwind_rule *bpf_program_rule(struct sampler_bpf *program, uint32_t index);
 struct python_offsets *bpf_program_python(struct sampler_bpf *program, uint32_t index);
 
-/* SAMPLER_SEGMENT_ROWS rows, made at the first call (2 MiB of kernel memory, 5-15 ms). */
+/* SAMPLER_SEGMENT_ROWS rows, allocated at the first call (2 MiB of kernel memory, 5-15 ms). */
 int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
                             struct unwind_row **ret_rows);
 
-/* Sums over all CPUs, by enum sampler_loss and what stands behind it. */
+/* Sums over all CPUs, by enum sampler_loss and the counters after it. */
 int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMPLER_COUNTERS]);
 
-/* The symbol of an address in the kernel, by asking it; without what stands behind a function's
- * name. 0; -ENOENT: it has none; -EOPNOTSUPP: the kernel cannot be asked (before 5.13). A few us.
- */
+/* The symbol of a kernel address, from the kernel, without the suffix of a function's name. 0;
+ * -ENOENT: no symbol; -EOPNOTSUPP: not supported (before 5.13). A few us. */
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size);
 
@@ -92,45 +92,45 @@ int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char 
  */
 
 /* Readable when the program wants to be drained: an exec, a missing table, a ring a quarter full;
- * also whenever anything is in the ring at the time of the poll(2). */
+ * also whenever the ring is not empty at the time of the poll(2). */
 int bpf_program_fd(const struct sampler_bpf *program);
 
-/* Where the kernel will put the next record: what bpf_program_drain() takes as its end. */
+/* The position of the next record: an end for bpf_program_drain(). */
 uint64_t bpf_program_position(const struct sampler_bpf *program);
 
-/* Whether more than half of the ring waits to be taken. */
+/* True if more than half of the ring is full. */
 bool bpf_program_is_filling(const struct sampler_bpf *program);
 
 /* `record`: aligned to 8 bytes, valid during the call; record->size bytes can be read, at least
  * as many as the fixed part of its kind has. Not 0 ends the drain; the record counts as taken if it
- * is negative, else it comes again. */
+ * is negative, else it is passed again. */
 typedef int (*bpf_program_take)(void *context, const struct sampler_head *record);
 
 /* Takes records in order up to `position`; stops early before one that is still being written.
- * 0 or what `take` returned. */
+ * Returns 0 or the result of `take`. */
 int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_program_take take,
                       void *context);
 
-/* The part of a stack with that hash is sent again when it is met. */
+/* Makes the program send the part of a stack with that hash again at its next use. */
 void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash);
 
-/* Threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now; and the
- * short waits that were not told yet, as SAMPLER_SHORT. */
+/* Reports threads that are off CPU now, as SAMPLER_SWITCH with SAMPLER_STILL_OFF and end_ns = now;
+ * and the unreported short waits, as SAMPLER_SHORT. */
 int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, void *context);
 
-/* Opens a stretch off CPU for each thread that sleeps, is of a process in the map, and has none;
- * tells those (free(*ret_threads)). `known`: tells those that have one instead, are not back yet,
- * and whose stacks are taken only then. 0; -errno; without off_cpu there are none. Some ns for each
- * thread of the machine. */
+/* Opens a stretch off CPU for each sleeping thread of a process in the map that has none; returns
+ * these (free(*ret_threads)). `known`: returns instead those that have one, are not back yet, and
+ * would have their stacks taken only then. 0; -errno; without off_cpu the list is empty. Some ns
+ * for each thread of the machine. */
 int bpf_program_find_asleep(struct sampler_bpf *program, bool known,
                             struct sampler_asleep **ret_threads, size_t *ret_count);
 
-/* Whether that stretch goes on: if so, the thread's memory stood still since. */
+/* True if that stretch goes on: then the thread's memory has not changed since. */
 bool bpf_program_is_asleep(struct sampler_bpf *program, const struct sampler_asleep *thread);
 
-/* What a program costs, for tests and benches: how many instructions the kernel's verifier walked
- * through, and how long it took (0: not options.measure); how often it ran, and how long, while the
- * kernel counted that (BPF_ENABLE_STATS). false: no more programs. */
+/* The cost of a program, for tests and benches: number of instructions the kernel's verifier
+ * followed, and its time (0: not options.measure); number of runs and their time, while the kernel
+ * counted them (BPF_ENABLE_STATS). false: no more programs. */
 struct bpf_program_cost {
     const char *name;
     uint32_t verified;
@@ -141,8 +141,8 @@ struct bpf_program_cost {
 bool bpf_program_cost(const struct sampler_bpf *program, size_t index,
                       struct bpf_program_cost *ret_cost);
 
-/* Where the time of bpf_program_create() went, by the wall clock. Maps are made meanwhile on
- * another thread: `maps` is what is left to wait for, `maps_all` what they took on both. */
+/* The parts of the time of bpf_program_create(), by the wall clock. Maps are made meanwhile on
+ * another thread: `maps` is the remaining wait, `maps_all` their time on both. */
 struct bpf_program_times {
     uint64_t open_ns, types_ns, maps_ns, maps_all_ns, load_ns, attach_ns;
 };
@@ -151,10 +151,10 @@ void bpf_program_times(const struct sampler_bpf *program, struct bpf_program_tim
 
 /* ---- For the other files of the program ---- */
 
-/* Another copy of its programs and maps, none of which is loaded. NULL: errno. */
+/* Opens another copy of its programs and maps, all without autoload. NULL: errno. */
 struct bpf_object *bpf_open_object(const struct sampler_bpf *program);
 
-/* The same of another object file. */
+/* Likewise for another object file. */
 struct bpf_object *bpf_open_bytes(const struct sampler_bpf *program, const void *bytes,
                                   size_t size);
 
@@ -162,11 +162,11 @@ struct bpf_object *bpf_open_bytes(const struct sampler_bpf *program, const void 
  *
  * From Linux 5.18 until "mm: Fix copy_from_user_nofault()" (6.4, and stable releases), such a read
  * takes the lock of the vmalloc areas. A tick may have interrupted its holder, and at a switch of
- * threads the run queue's lock is held, which the holder's interrupts want: the machine stands
- * still for good. There, nothing of the program is read in a tick that met the kernel, nor at a
+ * threads the run queue's lock is held, which the holder's interrupts need: the machine hangs
+ * forever. There, user memory is not read in a tick that interrupted the kernel, nor at a
  * switch. */
 
-/* Of uname(): release "6.1.0-18-amd64", version "#1 SMP Debian 6.1.76-1 (...)". */
+/* From uname(): release "6.1.0-18-amd64", version "#1 SMP Debian 6.1.76-1 (...)". */
 bool kernel_flaw_freezes(const char *release, const char *version);
 
 #endif

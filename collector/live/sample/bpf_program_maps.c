@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The maps of the BPF program: made, and as its user sees them. */
+/* Makes the maps of the BPF program, and gives access to them. */
 #include "bpf_program_maps.h"
 
 #include "bpf_state.h"
@@ -42,7 +42,7 @@ static int map_fd(const struct sampler_bpf *program, const char *name)
     return bpf_object__find_map_fd_by_name(program->objects[0], name);
 }
 
-/* The kernel may be too old for it, then its program was not loaded. */
+/* An older kernel does not support it, and has not loaded its program. */
 static int find_namer(struct sampler_bpf *program)
 {
     struct bpf_program *part =
@@ -129,7 +129,7 @@ struct python_offsets *bpf_program_python(struct sampler_bpf *program, uint32_t 
                                              index * program->pythons.stride);
 }
 
-/* Its descriptor; mapped. */
+/* Makes and maps a segment; returns its descriptor. */
 static int make_segment(struct bpf_area *area)
 {
     LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
@@ -198,8 +198,8 @@ int bpf_program_row_segment(struct sampler_bpf *program, uint32_t index,
     return rc;
 }
 
-/* Since Linux 7 a program at a tracepoint may be put aside for another thread, and the kernel does
- * not run it a second time on that CPU meanwhile. */
+/* Since Linux 7 a program at a tracepoint may be preempted by another thread, and the kernel does
+ * not run it again on that CPU meanwhile. */
 static uint64_t count_skipped(const struct sampler_bpf *program)
 {
     static const char *const names[] = {"sampler_forked", "sampler_executed", "sampler_exited"};
@@ -256,10 +256,10 @@ int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char 
 
 void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash)
 {
-    (void)bpf_map_delete_elem(program->seen_fd, &hash); /* or it was gone */
+    (void)bpf_map_delete_elem(program->seen_fd, &hash); /* or it was already deleted */
 }
 
-/* The last short wait of a thread that runs, which the kernel would add when it leaves. */
+/* Adds the last short wait of a running thread, which the kernel would add when it leaves. */
 static void add_short(struct sampler_switch *stretch)
 {
     struct sampler_short_waits *waits = &stretch->untold;
@@ -277,8 +277,8 @@ static void add_short(struct sampler_switch *stretch)
     waits->runnable_ns += end - ready;
 }
 
-/* What a thread had not told yet: short waits, then the stretch that goes on. Since the last wait a
- * thread may have run for long: what is spread evenly ends with it. */
+/* Reports a thread's unreported short waits, then its unfinished stretch. The thread may have run
+ * for long since the last wait, so the interval for spreading evenly ends with that wait. */
 static int take_untold(const struct sampler_bpf *program, struct sampler_switch *stretch,
                        bpf_program_take take, void *context)
 {
@@ -321,14 +321,14 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
 
 /* ---- Making them ----------------------------------------------------------------------------- */
 
-/* Makes the maps of the BPF program on two threads, while its user reads the kernel's types.
+/* Makes the maps of the BPF program on two threads, while the caller reads the kernel's types.
  *
- * Half of what maps take is their memory, which the kernel clears. Each thread takes the next map
- * until none is left; libbpf, which is told afterwards, sees one thread only. */
+ * Half of the time for maps is clearing their memory in the kernel. Each thread takes the next map
+ * until all are made; libbpf, which receives them afterwards, is used by one thread only. */
 
-enum { PUBLISHED_US = 100 }; /* how often the end looks whether it is there */
+enum { PUBLISHED_US = 100 }; /* interval of checks for it at the end */
 
-/* Constants have contents, which libbpf knows how to write. */
+/* libbpf makes the maps of constants, as it writes their contents. */
 static bool is_ours(const struct bpf_map *map)
 {
     const char *name = bpf_map__name(map);
@@ -389,7 +389,7 @@ static void *help(void *context)
     struct sampler_bpf *program = context;
 
     work(program);
-    wait_for_all(&program->making); /* the other thread may have made what is published */
+    wait_for_all(&program->making); /* the other thread may have made the map that is published */
     publish(program);
     atomic_store(&program->making.published, true);
     return NULL;
@@ -416,7 +416,7 @@ int bpf_making_begin(struct sampler_bpf *program)
     return 0;
 }
 
-/* libbpf keeps a descriptor of its own; that of the row memory is used later. */
+/* libbpf duplicates the descriptors; that of the row memory is used later. */
 static void hand_over(struct sampler_bpf *program)
 {
     struct bpf_making *making = &program->making;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The maps of the BPF program, made and mapped while it is loaded; their use is in bpf_program.h.
+/* The maps of the BPF program, made and mapped while it is loaded; see bpf_program.h for their use.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_BPF_PROGRAM_MAPS_H
 #define ANNOT_BPF_PROGRAM_MAPS_H
@@ -15,21 +15,21 @@ struct sampler_bpf;
 int bpf_area_open(struct bpf_area *area, int fd, size_t value_size, size_t count);
 void bpf_area_close(struct bpf_area *area);
 
-/* Makes the maps of objects[0], from here on; their sizes are set. bpf_making_join() takes part in
- * it, gives them to the object, and returns when all are there; bpf_making_end() when the first
- * segment of the row memory is in its map, where the kernel puts it at once, and waits then until
- * all CPUs were seen idle, 15 to 70 ms; bpf_making_close() waits for that. End and close: always,
- * once, also without a beginning. 0 or -errno. */
+/* Starts making the maps of objects[0]; their sizes must be set. bpf_making_join() takes part in
+ * it, passes them to the object, and returns when all exist; bpf_making_end() returns when the
+ * first segment of the row memory is in its map, where the kernel puts it at once, and then waits
+ * until all CPUs were idle once, 15 to 70 ms; bpf_making_close() waits for that. Call end and close
+ * once in any case, even without begin. 0 or -errno. */
 int bpf_making_begin(struct sampler_bpf *program);
 int bpf_making_join(struct sampler_bpf *program);
 int bpf_making_end(struct sampler_bpf *program);
 void bpf_making_close(struct sampler_bpf *program);
 
-/* Gives the maps of objects[0] to another object of the same file. 0 or -errno. */
+/* Shares the maps of objects[0] with another object of the same file. 0 or -errno. */
 int bpf_making_share(const struct sampler_bpf *program, struct bpf_object *object);
 
-/* Map `rows` with its first segment: its descriptor; that of the segment in *ret_fd, to be given to
- * bpf_rows_publish(). -errno. */
+/* Makes map `rows` with its first segment and returns its descriptor; *ret_fd is the segment's, to
+ * be passed to bpf_rows_publish(). -errno. */
 int bpf_rows_make(struct sampler_bpf *program, int *ret_fd);
 int bpf_rows_publish(struct sampler_bpf *program, uint32_t index, int fd);
 

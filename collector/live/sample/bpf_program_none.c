@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the BPF loader where annot was built without eBPF: creation says so, and nothing else
- * is ever called. */
+/* Replaces the BPF loader if annot is built without eBPF: creation fails, and the other functions
+ * are never called. */
 #include "bpf_probes.h"
 #include "bpf_program.h"
 #include "bpf_registers.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes from the BPF programs, and when they run: takes records out of the ring buffer up to a
- * position, opens the ticks, reads who sleeps already.
+/* Reads data from the BPF programs, and triggers them: takes records out of the ring buffer up to a
+ * position, opens the ticks, lists threads that sleep already.
  *
  * Layout: Documentation/bpf/ringbuf.rst of the kernel. Each record has a header of 8 bytes: its
- * length with two bits on top, and a number for the kernel's own use. The kernel alone advances
- * `producer`, we alone `consumer`. */
+ * length with two bits on top, and a number for the kernel's own use. Only the kernel advances
+ * `producer`, and only we `consumer`. */
 #include "bpf_program_ring.h"
 
 #include "bpf_state.h"
@@ -116,10 +116,10 @@ int bpf_program_drain(struct sampler_bpf *program, uint64_t position, bpf_progra
 
 /* ---- Ticks ----------------------------------------------------------------------------------- */
 
-/* The clock of the CPU samples: one perf event per CPU, that runs the tick program.
+/* The clock of the CPU samples: one perf event per CPU, which runs the tick program.
  *
- * cpu-clock, a software event by a high-resolution timer, which every machine has; cycles of a PMU
- * would be opened here instead. CPUs that come online later are not sampled. */
+ * cpu-clock, a software event by a high-resolution timer, available on every machine; cycles of a
+ * PMU would be opened here instead. CPUs that come online later are not sampled. */
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 
@@ -203,14 +203,14 @@ static struct sampler_control *control_of(const struct sampler_bpf *program)
 
 int bpf_program_stop(struct sampler_bpf *program)
 {
-    /* Whoever saw it unset is in the middle of a context switch, which no call to another CPU
-     * interrupts: when the ticks are off, that is over. */
+    /* A program that saw it unset is inside a context switch, which cross-CPU calls do not
+     * interrupt: once the ticks are off, that switch is over. */
     __atomic_store_n(&control_of(program)->stopped, 1, __ATOMIC_RELEASE);
     return bpf_program_disable(program);
 }
 
-/* The kernel keeps a period in ns of such an event, whatever it was opened with, and starts the
- * timer anew: the first tick comes a whole period after the call. */
+/* The kernel keeps a period in ns for such an event, even if it was opened with a frequency, and
+ * restarts the timer: the first tick comes a whole period after the call. */
 static int set_period(struct bpf_tick *tick, uint64_t period_ns)
 {
     uint64_t begin_ns = (uint64_t)clock_now_ns(), end_ns;
@@ -239,10 +239,11 @@ int bpf_program_set_frequency(struct sampler_bpf *program, uint32_t frequency_hz
     return rc;
 }
 
-/* By the tick's time, as the kernel goes on to report the period that the event was opened with.
+/* Computed from the tick's time, as the kernel still reports the period that the event was opened
+ * with.
  *
  * A tick stands for half a period on both sides of it. The first tick of a new period also stands
- * for the half before that, which has none. */
+ * for the half before that, which has no tick. */
 uint64_t bpf_program_tick_ns(const struct sampler_bpf *program, unsigned cpu, uint64_t time_ns)
 {
     const struct bpf_tick *tick = &program->ticks[cpu < (unsigned)program->cpu_count ? cpu : 0];
@@ -254,11 +255,11 @@ uint64_t bpf_program_tick_ns(const struct sampler_bpf *program, unsigned cpu, ui
 
 /* ---- Threads that sleep already -------------------------------------------------------------- */
 
-/* Runs the program that looks for sleeping threads, by reading its iterator to the end. */
+/* Runs the program that lists sleeping threads, by reading its iterator to the end. */
 
 enum { READ_THREADS = 64 };
 
-/* A read yields whole threads, and not always as many as fit. */
+/* A read returns whole threads, possibly fewer than fit. */
 static int read_all(int fd, struct sampler_asleep **ret_threads, size_t *ret_count)
 {
     VEC(struct sampler_asleep) threads = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads the iterator, reads it once, takes it down. */
+/* Loads the iterator, reads it once, unloads it. */
 #include "bpf_registers.h"
 
 #include "bpf_state.h"
@@ -92,7 +92,7 @@ static int load(struct reading *reading, int32_t pid)
     return reading->fd < 0 ? -errno : 0;
 }
 
-/* A read yields whole threads, and not always as many as fit. */
+/* A read returns whole threads, possibly fewer than fit. */
 static int read_all(int fd, struct bpf_registers *registers)
 {
     VEC(struct thread_registers) threads = {0};

@@ -14,7 +14,7 @@ struct bpf_registers {
     size_t count;
 };
 
-/* 0, or -errno: they cannot be had, wholly or in part, which is no failure of whoever looks. */
+/* 0, or -errno: unavailable, in whole or in part, which callers tolerate. */
 int bpf_registers_read(int32_t pid, struct bpf_registers *ret_registers);
 
 #endif

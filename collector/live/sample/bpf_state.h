@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The insides of struct sampler_bpf, shared by loader, maps, ring and probes. Thread-safety: one
+/* The internals of struct sampler_bpf, shared by loader, maps, ring and probes. Thread-safety: one
  * thread per object. */
 #ifndef ANNOT_BPF_STATE_H
 #define ANNOT_BPF_STATE_H
@@ -35,20 +35,21 @@ struct bpf_area {
 struct bpf_ring {
     uint64_t *consumer; /* our page */
     const uint64_t *producer;
-    const uint8_t *data; /* twice in a row, so that no record is broken */
+    const uint8_t *data; /* mapped twice in a row, so that no record is split */
     size_t size;
-    uint64_t damaged; /* records passed over */
+    uint64_t damaged; /* skipped records */
 };
 
 enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 3, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 12 };
 
 enum { BPF_LAUNCHES_MAX = 16 };
 
-/* Who walks stacks of launches, and with what memory: made when a program is met that launches. */
+/* Programs that walk stacks of launches, and their memory: made when a launching program is found.
+ */
 #define BPF_LAUNCHES_MAP "launch_walks"
 
 struct bpf_launches {
-    struct bpf_object *object; /* a third time the same file; NULL: none was met */
+    struct bpf_object *object; /* a third copy of the file; NULL: not needed yet */
     struct bpf_link *links[BPF_LAUNCHES_MAX];
     size_t count;
 };
@@ -57,20 +58,20 @@ struct bpf_launches {
 struct bpf_probe_link {
     uint32_t number;       /* of the function */
     int fd;                /* -1: */
-    struct bpf_link *link; /* of one place */
+    struct bpf_link *link; /* for one place */
 };
 
 struct bpf_probes {
-    struct bpf_object *object; /* NULL: there are none */
+    struct bpf_object *object; /* NULL: not loaded */
     bool multi;                /* one link for many places */
     int open_fd;
     struct bpf_area calls;
     VEC(struct bpf_probe_link) links;
 };
 
-/* How a thread is met that has come back to a CPU. */
+/* The hook at which a thread returns to a CPU. */
 enum bpf_returns {
-    RETURNS_UNSEEN = 0,     /* not at all */
+    RETURNS_UNSEEN = 0,     /* no hook */
     RETURNS_TRACEPOINT = 1, /* sched_exit_tp, Linux 6.17 */
     RETURNS_KPROBE = 2,
     RETURNS_COUNT = 3,
@@ -80,19 +81,19 @@ enum bpf_returns {
 enum bpf_part {
     BPF_PART_REST,
     BPF_PART_SWITCHES, /* threads that leave a CPU; NULL without them, as the next */
-    BPF_PART_RETURNS,  /* threads that have come back to a CPU */
+    BPF_PART_RETURNS,  /* threads that have returned to a CPU */
 };
 
-/* Map by map, on two threads; see bpf_program_maps.c. */
+/* Makes map by map, on two threads; see bpf_program_maps.c. */
 struct bpf_making {
     struct bpf_map *maps[BPF_MAPS_MAX];
     int fds[BPF_MAPS_MAX];
     size_t count;
-    _Atomic size_t next;     /* to be taken in hand */
+    _Atomic size_t next;     /* index of the next map */
     _Atomic uint64_t all_ns; /* of both threads */
     pthread_t helper;
     bool began, helped, joined;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* of all fields below */
     pthread_cond_t changed;
     size_t done;
     int error;
@@ -104,36 +105,36 @@ struct bpf_making {
 struct bpf_tick {
     int fd; /* -1: the CPU is offline */
     uint64_t period_ns;
-    uint64_t old_period_ns, old_end_ns; /* until then; 0: the period was never changed */
-    uint64_t second_ns;                 /* no second tick of the new period comes before that */
+    uint64_t old_period_ns, old_end_ns; /* until old_end_ns; 0: the period never changed */
+    uint64_t second_ns;                 /* the second tick of the new period comes later */
 };
 
 struct sampler_bpf {
-    /* One file, opened for each of enum bpf_part, which load at once, each on a thread of its own.
-     * A program is loaded with one of them only (autoload), maps are the same. */
+    /* One file, opened for each of enum bpf_part, which load concurrently, each on a separate
+     * thread. A program is loaded with only one of them (autoload), maps are shared. */
     struct bpf_object *objects[BPF_OBJECTS];
     struct bpf_typed typed;
     struct bpf_making making;
     struct bpf_program_times times;
     char *verifier_logs; /* of each program in turn; NULL: not measured */
-    int types_fd;        /* the kernel's types that the object names */
+    int types_fd;        /* the kernel's types named in the object */
     struct bpf_link *links[BPF_LINKS_MAX];
     size_t link_count;
     uint64_t threshold_ns;
     enum bpf_returns returns;
-    struct bpf_program *returned; /* what meets it; NULL: nothing */
+    struct bpf_program *returned; /* its program; NULL: none */
     struct bpf_launches launches;
     struct bpf_probes probes;
-    struct bpf_link *asleep; /* of `links`: the iterator over sleeping threads; NULL: none */
+    struct bpf_link *asleep; /* in `links`: the iterator over sleeping threads; NULL: none */
     struct bpf_tick *ticks;  /* by CPU; NULL: not opened */
     int processes_fd, rows_fd, counters_fd, switches_fd, ring_fd, seen_fd;
-    int name_fd; /* the program that names the kernel's addresses; -1 = none */
+    int name_fd; /* the program that names kernel addresses; -1 = none */
     struct bpf_area mappings, rules, pythons;
     struct bpf_area stop; /* struct sampler_control */
-    struct bpf_area name; /* what the program at name_fd wrote */
+    struct bpf_area name; /* output of the program at name_fd */
     struct bpf_area segments[SAMPLER_SEGMENTS_MAX];
     struct bpf_ring ring;
-    int cpu_count; /* possible ones */
+    int cpu_count; /* possible CPUs */
 };
 
 #endif

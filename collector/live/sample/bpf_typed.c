@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See bpf_typed.h. libbpf reads the kernel's types for each object with a program of type TRACING,
- * so these are of another type until libbpf is about to load them. */
+ * so these have another type until libbpf is about to load them. */
 #include "bpf_typed.h"
 
 #include "bpf_state.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local const struct bpf_typed *loading; /* the types of the object in hand */
+static _Thread_local const struct bpf_typed *loading; /* the types of the object being loaded */
 
 static int give_type(struct bpf_program *program, struct bpf_prog_load_opts *options, long cookie)
 {

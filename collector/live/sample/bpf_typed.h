@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that attach to one of the kernel's types: tracepoints with typed arguments, iterators.
  *
- * libbpf searches the whole of the kernel's types for them, which it reads and parses for each
- * object: 10 ms, and 1,300 system calls. Here they are found in the types that struct kernel_btf
- * has already. Thread-safety: objects may load at once, each on a thread of its own. */
+ * libbpf searches all of the kernel's types for them, which it reads and parses for each object: 10
+ * ms, and 1,300 system calls. Here they are found in the types that struct kernel_btf has already.
+ * Thread-safety: objects may load concurrently, each on a separate thread. */
 #ifndef ANNOT_BPF_TYPED_H
 #define ANNOT_BPF_TYPED_H
 
@@ -25,8 +25,8 @@ struct bpf_typed {
     size_t count;
 };
 
-/* Makes libbpf ask bpf_typed_load() for the types of programs in the sections tp_btf/ and iter/. To
- * be called before an object is opened. 0 or -errno. */
+/* Makes libbpf call bpf_typed_load() for the types of programs in the sections tp_btf/ and iter/.
+ * Call it before opening an object. 0 or -errno. */
 int bpf_typed_register(void);
 
 /* Adds the object's typed programs that are to be loaded. 0; -ESRCH: the kernel lacks a type. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols of a file are loaded at the first question; where functions begin, when an address has no
- * name. Thread-safety: see code_source.h. */
+/* Symbols of a file are loaded at the first look-up; begins of functions, for the first address
+ * without a name. Thread-safety: see code_source.h. */
 #include "code_source.h"
 
 #include "clock_now.h"
@@ -17,14 +17,14 @@
 
 enum { PLACE_TEXT_MAX = 512 };
 
-/* Names of an image that were read so lately are the newest that there are. */
+/* Names of an image read this recently are up to date. */
 static const int64_t FRESH_NS = INT64_C(100000000);
 
 struct code_source {
-    struct elf_file *file; /* these four: of a file; own */
+    struct elf_file *file; /* these four: of a file; owned */
     char *path;
     struct symbol_module *symbols;
-    struct function_starts *starts; /* NULL: not there */
+    struct function_starts *starts; /* NULL: unavailable */
     bool starts_tried;
     struct symbol_kernel *kernel;
     struct symbol_jit *jit;
@@ -40,7 +40,7 @@ static struct code_source *create(void)
     return source;
 }
 
-/* NULL unless all is there. */
+/* NULL if incomplete. */
 static struct code_source *complete(struct code_source *source, bool whole)
 {
     if (whole)
@@ -108,7 +108,7 @@ static bool load_symbols(struct code_source *source)
     return source->symbols != NULL;
 }
 
-/* The begin of the function around it, so that one function has one name; else itself. */
+/* The begin of the function around it, so that one function has one name; else the address. */
 static uint64_t function_begin(struct code_source *source, uint64_t address)
 {
     uint64_t begin;

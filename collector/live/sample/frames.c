@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each module keeps the frames of its addresses, so a name is asked for once.
+/* Each module caches the frames of its addresses, so a name is looked up once.
  * Thread-safety: one thread per object. */
 #include "frames.h"
 
@@ -18,10 +18,10 @@
 
 enum { KERNEL_FRAMES_MAX = 1 << 18, NAME_MAX_BYTES = 1024 };
 
-/* How long the end of a recording waits for names. */
+/* Limit of the wait for names at the end of a recording. */
 #define LAST_NAMES_NS INT64_C(2000000000)
 
-/* How often an image is looked at for code that it has made since. */
+/* Interval of looks at an image for newly made code. */
 #define IMAGE_NS INT64_C(100000000)
 
 void address_frames_fini(struct address_frames *names)
@@ -42,7 +42,7 @@ static int64_t add_frame(struct address_frames *names, struct frame *frame, cons
     return stacks_frame(trace_stacks(names->trace), frame);
 }
 
-/* A frame of no function that is known; made once. */
+/* A frame without a known function; made once. */
 static int64_t plain_frame(struct address_frames *names, uint32_t *kept, enum frame_kind kind,
                            const char *function)
 {
@@ -55,8 +55,8 @@ static int64_t plain_frame(struct address_frames *names, uint32_t *kept, enum fr
     return ordinal;
 }
 
-/* CPython's collector by version: collect, collect_main, gc_collect_main, each perhaps with what a
- * compiler puts behind a name. */
+/* Matches CPython's collector by version: collect, collect_main, gc_collect_main, each possibly
+ * with a compiler's suffix. */
 static bool is_collector_name(const char *name)
 {
     static const char *const known[] = {"gc_collect_main",     "collect",
@@ -69,7 +69,7 @@ static bool is_collector_name(const char *name)
     return false;
 }
 
-/* Told with its first frame: its ordinal, or -ENOMEM. */
+/* Adds the module to the trace at its first frame: its ordinal, or -ENOMEM. */
 static int64_t tell_module(struct address_frames *names, struct module *module)
 {
     uint8_t id[ELF_BUILD_ID_MAX];
@@ -88,7 +88,7 @@ static int64_t tell_module(struct address_frames *names, struct module *module)
     return ordinal;
 }
 
-/* Asks for the name of a frame, once; without a name it stays a place in a module. */
+/* Requests the name of a frame, once; without a name it stays a place in a module. */
 static int ask_name(struct address_frames *names, struct asked_source *source, uint64_t address,
                     uint32_t frame)
 {
@@ -109,7 +109,7 @@ static int name_frame(struct address_frames *names, uint32_t frame, const char *
     return stacks_name_frame(trace_stacks(names->trace), &name);
 }
 
-/* 0, also if its file cannot be opened; -ENOMEM. */
+/* 0, even if its file cannot be opened; -ENOMEM. */
 static int open_source(struct address_frames *names, struct module *module)
 {
     if (module->code || !module->file)
@@ -130,7 +130,7 @@ static bool in_collector(const struct module *module, uint64_t address)
     return false;
 }
 
-/* Of a frame that is new. */
+/* Sets up a new frame. */
 static int learn_frame(struct address_frames *names, struct module *module, uint64_t address,
                        uint32_t frame)
 {
@@ -138,7 +138,7 @@ static int learn_frame(struct address_frames *names, struct module *module, uint
     if (in_collector(module, address) && map64_put(&names->collectors, frame, 1) != 0)
         return -ENOMEM;
     if (stacks_get_frame(trace_stacks(names->trace), frame)->label != 0)
-        return 0; /* of a module that was forgotten meanwhile */
+        return 0; /* of a module that was dropped meanwhile */
     int error = open_source(names, module);
     if (error != 0 || module->code)
         return error ? error : ask_name(names, module->code, address, frame);
@@ -162,8 +162,8 @@ static int64_t module_frame(struct address_frames *names, struct module *module,
     return error ? error : ordinal;
 }
 
-/* Code that lies in no ELF file. Another function may lie there soon, so the name is that which is
- * known now; a frame that waits for its name is of one image. */
+/* Code without an ELF file. Another function may be there soon, so the name is the one known now; a
+ * frame that waits for its name belongs to one image. */
 static int64_t waiting_frame(struct address_frames *names, struct sampled *process,
                              uint64_t address)
 {
@@ -216,7 +216,7 @@ int64_t frame_native(struct address_frames *names, struct sampled *process,
                         module_address(module, address, mapping->begin, mapping->offset));
 }
 
-/* One that nobody here can name at once. */
+/* Requests a name that the kernel call could not give. */
 static int64_t ask_kernel(struct address_frames *names, int64_t frame, uint64_t address)
 {
     if (!names->kernel)
@@ -277,9 +277,9 @@ bool frame_is_collector(const struct address_frames *names, uint32_t frame)
     return map64_find(&names->collectors, frame) != NULL;
 }
 
-/* ---- Names that come later ------------------------------------------------------------------- */
+/* ---- Names that arrive later ----------------------------------------------------------------- */
 
-/* Where an interpreter's collector lies; frames of it may be there already. */
+/* Takes the range of an interpreter's collector; frames of it may exist already. */
 static int take_collector(struct address_frames *names, struct module *module,
                           const struct symbol_answer *answer)
 {
@@ -331,11 +331,11 @@ uint32_t frames_unnamed(const struct address_frames *names)
 
 /* ---- Long texts of code objects -------------------------------------------------------------- */
 
-/* A record of a code object has no room for the rest of long line tables, names and paths: it is
- * read from outside while the process runs. Foreign bytes: bounded, and compared with those that
- * came. */
+/* Records of code objects have no room for the rest of long line tables, names and paths: it is
+ * read from outside while the process runs. Foreign bytes: bounded, and compared with the part in
+ * the record. */
 
-/* The bytes of an object that a field of the code object points to. */
+/* The bytes of an object to which a field of the code object points. */
 struct code_part {
     unsigned field;
     const uint8_t *bytes;
@@ -344,8 +344,8 @@ struct code_part {
 
 enum { TEXT_BYTES_MAX = 64 << 10, LINES_BYTES_MAX = 1 << 20 };
 
-/* `size` bytes from `skipped` on in what the field points to, of which those of the part have come.
- * To be freed; NULL: it cannot be read, or is something else by now. */
+/* Reads `size` bytes after `skipped` in the object of the field, whose first bytes are in the part.
+ * To be freed; NULL: unreadable, or changed meanwhile. */
 static uint8_t *read_whole(const struct sampled *process, uint64_t code,
                            const struct code_part *part, size_t skipped, size_t size)
 {
@@ -360,15 +360,15 @@ static uint8_t *read_whole(const struct sampled *process, uint64_t code,
     return NULL;
 }
 
-/* Its header may have changed: a hash is kept there. */
+/* Ignores the header, which may have changed: it caches a hash. */
 static bool has_same_text(const uint8_t *whole, const struct code_part *part, size_t header)
 {
     return part->size >= header &&
            memcmp(whole + header, part->bytes + header, part->size - header) == 0;
 }
 
-/* A text as a string of the trace: whole if it can be read and has 64 KiB at most, else cut. 0: not
- * readable; -ENOMEM. */
+/* A text as a string of the trace: whole if it is readable and has 64 KiB at most, else truncated.
+ * 0: unreadable; -ENOMEM. */
 static int64_t code_rest_string(struct trace *trace, const struct sampled *process, uint64_t code,
                                 const struct code_part *part)
 {
@@ -380,7 +380,7 @@ static int64_t code_rest_string(struct trace *trace, const struct sampled *proce
     bool is_read = whole && has_same_text(whole, part, offsets->unicode_compact_data);
     const uint8_t *object = is_read ? whole : part->bytes;
     size_t object_size = is_read ? whole_size : part->size;
-    size_t text_size = 3 * object_size + 8; /* Latin-1 takes two, and an ellipsis three */
+    size_t text_size = 3 * object_size + 8; /* Latin-1 needs two, and an ellipsis three */
     char *text = malloc(text_size);
     int64_t string = -ENOMEM;
     if (text)
@@ -392,7 +392,7 @@ static int64_t code_rest_string(struct trace *trace, const struct sampled *proce
     return string;
 }
 
-/* The whole line table of `length` bytes, to be freed. NULL: it cannot be read, or has more than
+/* The whole line table of `length` bytes, to be freed. NULL: unreadable, or more than
  * 1 MiB. */
 static uint8_t *code_rest_lines(const struct sampled *process, uint64_t code,
                                 const struct code_part *part, size_t length)
@@ -409,18 +409,18 @@ static uint8_t *code_rest_lines(const struct sampled *process, uint64_t code,
 
 /* ---- Python code ----------------------------------------------------------------------------- */
 
-/* Keeps labels of the trace and line tables as bytes. A code object that is told again
- * replaces what was known. */
+/* Keeps labels of the trace and line tables as bytes. A code object that is sent again
+ * replaces the earlier one. */
 
 enum { CODE_BYTES_MAX = 24 << 20 };
 
-/* The program tells those in use again within 15 s: PYTHON_TELL_AGAIN_NS, EMIT_AGAIN_NS. */
+/* The program sends those in use again within 15 s: PYTHON_TELL_AGAIN_NS, EMIT_AGAIN_NS. */
 #define UNUSED_NS UINT64_C(20000000000)
 
 struct code_name {
     struct wide_key key;
     uint64_t told_ns;
-    uint32_t label; /* 0: its name could not be read */
+    uint32_t label; /* 0: its name is unreadable */
     int32_t first_line;
     uint32_t version; /* of the interpreter */
     bool is_cut;      /* the table has more lines */
@@ -441,7 +441,7 @@ void code_names_fini(struct code_names *codes)
     wide_map_free(&codes->by_code);
 }
 
-/* Drops what was told before that time. */
+/* Drops code objects sent before that time. */
 static void forget_before(struct code_names *codes, uint64_t time_ns)
 {
     size_t kept = 0;
@@ -460,7 +460,7 @@ static void forget_before(struct code_names *codes, uint64_t time_ns)
     codes->codes.count = kept;
 }
 
-/* Looking through them all is worth it only now and then. */
+/* Searching all of them is only worthwhile now and then. */
 static void make_room(struct code_names *codes, uint64_t now_ns)
 {
     if (codes->bytes <= CODE_BYTES_MAX || now_ns < codes->swept_ns + UNUSED_NS / 4)
@@ -472,7 +472,7 @@ static void make_room(struct code_names *codes, uint64_t now_ns)
         forget_before(codes, UINT64_MAX);
 }
 
-/* The label of a code object. 0: its name is not readable; -ENOMEM. */
+/* The label of a code object. 0: its name is unreadable; -ENOMEM. */
 static int64_t read_label(struct trace *trace, const struct sampled *process,
                           const struct sampler_code *record)
 {
@@ -551,7 +551,7 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct s
     return 0;
 }
 
-/* 3.9: a table of increments does not say where it would have ended. */
+/* 3.9: a truncated table of increments does not reveal its end. */
 static bool is_behind(const struct code_name *code, int instruction)
 {
     int64_t address = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the kernel's types for their places; then structures by name, and what they hold by
- * value. Every offset and count is checked against the file. */
+/* One pass over the kernel's types for their offsets; then copies structures by name, with members
+ * by value. Every offset and count is checked against the file. */
 #include "kernel_btf.h"
 
 #include "bpf_state.h"
@@ -20,7 +20,7 @@ enum { SIZE_MAX_BYTES = 256 << 20, DEPTH_MAX = 16, MODIFIERS_MAX = 32, COPIED_MA
 /* ---- Reading ----------------------------------------------------------------------------------
  */
 
-/* The size of a type's entry; 0: none of that kind is known. */
+/* The size of a type's entry; 0: unknown kind. */
 static size_t entry_size(const struct btf_type *type)
 {
     size_t count = btf_vlen(type), size = sizeof(*type);
@@ -105,7 +105,7 @@ static int find_parts(struct kernel_btf *kernel)
     return kernel->strings[header->str_len - 1] == '\0' ? find_places(kernel) : -EBADMSG;
 }
 
-/* The kernel gives a page at a time. */
+/* The kernel returns a page at a time. */
 static int read_all(struct kernel_btf *kernel, int fd)
 {
     size_t got = 0;
@@ -226,7 +226,7 @@ static bool has_name(const struct names *names, const char *text)
     return false;
 }
 
-/* What stands behind ___ tells variants of one structure apart. */
+/* The suffix after ___ distinguishes variants of one structure. */
 static int add_name(struct names *names, const char *text)
 {
     const char *flavor = strstr(text, "___");
@@ -266,7 +266,7 @@ static bool is_kept(const struct reduction *reduction, const struct btf_member *
     return !name[0] || has_name(&reduction->members, name);
 }
 
-/* libbpf adds members to the newest type: theirs are made before. */
+/* libbpf adds members to the newest type: types of members are made before. */
 static int copy_struct(struct reduction *reduction, const struct btf_type *type, int depth)
 {
     const struct btf_member *member = btf_members(type);
@@ -320,10 +320,10 @@ static int copy_kind(struct reduction *reduction, const struct btf_type *type, i
     case BTF_KIND_UNION:
         return copy_struct(reduction, type, depth);
     }
-    return 0; /* nothing that the program reads */
+    return 0; /* not read by the program */
 }
 
-/* Its new number, without const and typedef; 0: left out. */
+/* The new number of a type, without const and typedef; 0: left out. */
 static int copy_type(struct reduction *reduction, uint32_t id, int depth)
 {
     const struct btf_type *type = type_at(reduction->kernel, id);

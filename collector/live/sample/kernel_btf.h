@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The running kernel's type information, as far as the BPF program needs it.
+/* The part of the running kernel's type information that the BPF program needs.
  *
- * It has 130,000 types of which the program names twenty. libbpf would copy all of it and search it
- * from end to end once for each of them; here it is passed over once, and libbpf is given what is
- * left. Errors: -errno; -EBADMSG: it is not as described in the kernel's Documentation/bpf/btf.rst.
- */
+ * It has 130,000 types of which the program uses twenty. libbpf would copy all of it and search it
+ * from end to end once for each of them; here it is read once, and libbpf gets the rest. Errors:
+ * -errno; -EBADMSG: it is not as described in the kernel's Documentation/bpf/btf.rst. */
 #ifndef ANNOT_KERNEL_BTF_H
 #define ANNOT_KERNEL_BTF_H
 
@@ -18,12 +17,12 @@ enum { KERNEL_BTF_NAMES_MAX = 1024 };
 struct kernel_btf {
     const uint8_t *bytes; /* the whole file */
     size_t size;
-    uint8_t *read;        /* = bytes if it was read, not mapped */
-    const uint8_t *types; /* inside it */
+    uint8_t *read;        /* = bytes if it was read, NULL if mapped */
+    const uint8_t *types; /* in `bytes` */
     uint32_t types_size;
     const char *strings;
     uint32_t strings_size;
-    uint32_t *places; /* of each type, in `types` */
+    uint32_t *places; /* offsets of the types in `types` */
     uint32_t type_count;
 };
 
@@ -33,11 +32,11 @@ void kernel_btf_close(struct kernel_btf *kernel);
 /* Returns the id of the first type of that BTF_KIND and name, or 0. */
 uint32_t kernel_btf_find(const struct kernel_btf *kernel, unsigned kind, const char *name);
 
-/* How many arguments a tracepoint has, by its typedef btf_trace_NAME; 0 = unknown. */
+/* The number of arguments of a tracepoint, by its typedef btf_trace_NAME; 0 = unknown. */
 unsigned kernel_btf_arguments(const struct kernel_btf *kernel, const char *typedef_name);
 
-/* The structures that `local` has, too, with those of their members that any structure of `local`
- * has, and pointers to nothing: written to a file. */
+/* Writes to a file the structures that `local` has, too, with only the members that any structure
+ * of `local` has, and with pointers to void. */
 int kernel_btf_reduce(const struct kernel_btf *kernel, const struct btf *local, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what the machine allows, then tries the rungs; of one that fails, the first cause that
- * applies is told. Causes stand in an order in which the remedy of one is of no use while an
- * earlier one holds. */
+/* Reads the machine's permissions, then tries the rungs; for a failing rung, reports the first
+ * cause that applies. Causes are ordered so that the remedy of one is useless while an earlier one
+ * holds. */
 #include "ladder.h"
 
 #include "bpf_program.h"
@@ -35,7 +35,7 @@ static int read_number(const char *path)
     return file_read_text(path, text, sizeof(text)) > 0 ? (int)strtol(text, NULL, 10) : INT32_MIN;
 }
 
-/* The number behind "\nNAME:" */
+/* The number after "\nNAME:" */
 static uint64_t field(const char *text, const char *name, int base, uint64_t otherwise)
 {
     const char *at = strstr(text, name);
@@ -87,7 +87,7 @@ static enum container_kind find_container(void)
     return told && *told ? CONTAINER_OTHER : CONTAINER_NONE;
 }
 
-/* As a shell takes it; "" if it has no room. */
+/* Quotes for a shell; "" if it does not fit. */
 static void quote(const char *path, char *quoted, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -139,8 +139,8 @@ void host_facts_read(struct host_facts *facts)
 
 enum { TRY_FREQUENCY_HZ = 99, TRY_RING_BYTES = 64 << 10, TOO_LARGE = 1 << 20 };
 
-/* Calls that fail for their arguments before anybody's rights are looked at (from Linux 5.12 on in
- * the case of bpf): another error is that of a filter, or of a kernel without the call. */
+/* Calls that fail for their arguments before permissions are checked (from Linux 5.12 on in the
+ * case of bpf): another error comes from a filter, or from a kernel without the call. */
 static int probe_bpf(void)
 {
     static char zeros[TOO_LARGE];
@@ -184,9 +184,9 @@ static void try_bpf(struct ladder_trial *trial)
     trial->perf_errno = probe_perf();
 }
 
-/* Without a signal at its end, so that nobody who waits for children sees it. It makes no call but
- * these, because locks may be held by threads that it does not have. A program with file
- * capabilities is closed to others until it says otherwise, which those it samples are not. */
+/* Starts a child without an exit signal, so that other waits for children do not see it. It makes
+ * only these calls, because locks may be held by threads that it does not have. A program with file
+ * capabilities is not dumpable until it says so, unlike the programs it samples. */
 static pid_t start_target(int ready)
 {
     pid_t pid = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
@@ -249,12 +249,12 @@ void ladder_try(struct ladder_step steps[LADDER_STEPS])
 
 /* ---- Causes ---- */
 
-/* The causes, each a function that says whether it is the one. */
+/* The causes, each a function that returns true if it applies. */
 
 enum {
     KERNEL_WITH_CAPABILITIES = 5 << 8 | 8, /* CAP_BPF, CAP_PERFMON */
     KERNEL_WANTED = 5 << 8 | 17,
-    PARANOID_PLAIN = 2, /* the highest that the kernel itself knows; distributions add more */
+    PARANOID_PLAIN = 2, /* the highest level of the mainline kernel; distributions add more */
     SECCOMP_FILTER = 2,
 };
 
@@ -281,7 +281,7 @@ __attribute__((format(printf, 2, 3))) static void hint(struct ladder_step *step,
     int length = vsnprintf(step->hint, sizeof(step->hint), format, arguments);
     va_end(arguments);
     if (length >= (int)sizeof(step->hint))
-        step->hint[0] = '\0'; /* half a command is worse than none */
+        step->hint[0] = '\0'; /* no hint is better than a truncated command */
 }
 
 static const char *program(const struct host_facts *facts)
@@ -289,7 +289,7 @@ static const char *program(const struct host_facts *facts)
     return facts->program[0] ? facts->program : "$(command -v annot)";
 }
 
-/* How this container is given rights. `filter`: also its seccomp filter must go. */
+/* The hint how to grant rights to this container. `filter`: its seccomp filter must go, too. */
 static void hint_container(struct ladder_step *step, const struct host_facts *facts, bool filter)
 {
     const char *engine = facts->container == CONTAINER_PODMAN ? "podman" : "docker";
@@ -335,13 +335,13 @@ static bool kernel_ancient(const struct ladder_trial *trial, struct ladder_step 
     return true;
 }
 
-/* Both calls, and what a filter or a kernel without them makes of them. */
+/* True if a filter, or a kernel without the calls, blocks one of them. */
 static bool call_blocked(const struct ladder_trial *trial, struct ladder_step *step)
 {
     const struct host_facts *facts = &trial->facts;
     bool missing =
         !host_facts_may(facts, FACT_CAP_BPF) && !host_facts_may(facts, FACT_CAP_SYS_ADMIN);
-    /* Before Linux 5.12, EPERM is also the answer to those without the capability. */
+    /* Before Linux 5.12, a missing capability also gives EPERM. */
     bool bpf = trial->bpf_errno &&
                !(missing && trial->bpf_errno == EPERM && facts->seccomp_mode != SECCOMP_FILTER);
     bool perf = trial->perf_errno != 0;
@@ -377,7 +377,7 @@ static bool locked_down(const struct ladder_trial *trial, struct ladder_step *st
     return true;
 }
 
-/* "CAP_BPF and CAP_PERFMON", one of them, or "" (nothing is missing) */
+/* "CAP_BPF and CAP_PERFMON", one of them, or "" (all present) */
 static const char *missing_capabilities(const struct host_facts *facts)
 {
     bool all = host_facts_may(facts, FACT_CAP_SYS_ADMIN);
@@ -433,7 +433,7 @@ static bool namespace_powerless(const struct ladder_trial *trial, struct ladder_
     return true;
 }
 
-/* Some distributions ask for more than CAP_PERFMON above 2. */
+/* Some distributions require more than CAP_PERFMON above 2. */
 static bool paranoid(const struct ladder_trial *trial, struct ladder_step *step)
 {
     if (trial->facts.perf_paranoid <= PARANOID_PLAIN ||

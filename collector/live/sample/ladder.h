@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What decides which way of sampling is open to this process, as far as /proc and /sys tell it
- * (only read, nothing is tried); and which way that is, and its remedy: from trials and facts of
- * the machine to one sentence and one command. Used by sampler_create and `annot doctor`.
- * Thread-safety: none needed. */
+/* The facts that decide which way of sampling is open to this process, from /proc and /sys (only
+ * read, nothing is tried); and the choice of the way, with its remedy: from trials and facts of the
+ * machine to one sentence and one command. Used by sampler_create and `annot doctor`.
+ * Thread-safety: any thread. */
 #ifndef ANNOT_LADDER_H
 #define ANNOT_LADDER_H
 
@@ -13,8 +13,8 @@
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
-/* What decides which way of sampling is open to this process, as far as /proc and /sys tell it.
- * Only read, nothing is tried. */
+/* The facts that decide which way of sampling is open to this process, from /proc and /sys. Only
+ * read, nothing is tried. */
 
 enum container_kind {
     CONTAINER_NONE = 0,
@@ -41,10 +41,10 @@ struct host_facts {
     uint64_t bounding;
     bool no_new_privileges; /* file capabilities have no effect */
     int seccomp_mode;       /* 0 none, 1 strict, 2 filter; -1 = unknown */
-    bool user_namespace;    /* capabilities count in here only */
-    bool nosuid;            /* file capabilities have no effect where the program lies */
+    bool user_namespace;    /* capabilities are valid only inside it */
+    bool nosuid;            /* file capabilities have no effect on the program's mount */
     bool has_btf;
-    int perf_paranoid; /* kernel.perf_event_paranoid; INT32_MIN = not told */
+    int perf_paranoid; /* kernel.perf_event_paranoid; INT32_MIN = unknown */
     int yama_scope;    /* kernel.yama.ptrace_scope; INT32_MIN = no Yama */
     bool lockdown_confidential;
     enum container_kind container;
@@ -63,13 +63,13 @@ static inline bool host_facts_may(const struct host_facts *facts, unsigned capab
 struct ladder_step {
     enum sampling_rung rung;
     bool possible;
-    char reason[200]; /* why not; "" if possible */
-    char hint[300];   /* the command that lifts it; "" if there is none */
+    char reason[200]; /* why it is impossible; "" if possible */
+    char hint[300];   /* the command to fix it; "" if unknown */
 };
 
 enum { LADDER_STEPS = 3 };
 
-/* Tries each for real (loads the BPF program, reads memory of itself), best first. */
+/* Really tries each (loads the BPF program, reads its own memory), best first. */
 void ladder_try(struct ladder_step steps[LADDER_STEPS]);
 
 /* ---- Causes ---------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ struct ladder_trial {
     struct host_facts facts;
     int error;                 /* of loading the BPF program: -errno */
     char detail[160];          /* its first line */
-    int bpf_errno, perf_errno; /* of harmless calls; 0 = they get through to the kernel */
+    int bpf_errno, perf_errno; /* of harmless calls; 0 = they reach the kernel */
 };
 
 /* Set reason and hint; the reason is never empty. */

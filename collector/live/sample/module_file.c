@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The three ways to a mapped file. The device number of a mapping may differ from what stat tells
+/* The three ways to a mapped file. The device number of a mapping may differ from that of stat
  * (overlay and btrfs file systems): the inode decides. Thread-safety: pure. */
 #include "module_file.h"
 
@@ -29,13 +29,13 @@ static int open_path(const struct module_place *place, const char *path, struct 
     return -ENOENT;
 }
 
-/* Another way would lead no further. */
+/* True if trying another way is useless. */
 static bool is_settled(int fd)
 {
     return fd >= 0 || fd == -EMFILE || fd == -ENFILE;
 }
 
-/* Its path inside the process's mount namespace, as we reach it. */
+/* Its path in the process's mount namespace, reachable from ours. */
 static void root_path(const struct module_place *place, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "/proc/%d/root%s", (int)place->pid, place->path);

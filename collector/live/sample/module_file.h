@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the file behind a mapping of another process, or makes sure that it is another one.
+/* Opens the file mapped by another process, or finds out that it was replaced.
  *
- * Through /proc/PID/map_files (exact, but needs CAP_CHECKPOINT_RESTORE), else by its path as the
- * process sees it, else by its path here; then its inode must be the mapped one. A file that was
- * deleted can be had through map_files only. Devices are never opened. Thread-safety: pure. */
+ * Through /proc/PID/map_files (exact, but needs CAP_CHECKPOINT_RESTORE), else by its path in the
+ * process's view, else by its path here; then its inode must be the mapped one. A deleted file is
+ * only available through map_files. Devices are never opened. Thread-safety: pure. */
 #ifndef ANNOT_MODULE_FILE_H
 #define ANNOT_MODULE_FILE_H
 
@@ -12,22 +12,22 @@
 #include <sys/stat.h>
 
 struct module_place {
-    int32_t pid; /* may be gone */
+    int32_t pid; /* may have ended */
     uint64_t begin, end, offset;
     uint32_t major, minor;
     uint64_t inode;
-    const char *path; /* as the kernel tells it, " (deleted)" included */
+    const char *path; /* from the kernel, " (deleted)" included */
 };
 
-/* An open descriptor and its facts, -ENOENT, or -errno; -EMFILE, -ENFILE: worth another try. */
+/* An open descriptor and its facts, -ENOENT, or -errno; -EMFILE, -ENFILE: worth a retry. */
 int module_file_open(const struct module_place *place, struct stat *ret_status);
 
-/* Whether it is memory that the kernel calls by a name, which may be no more to be had by it. */
+/* True if it is memory with a kernel-made name, which may not be reachable by that name. */
 bool module_file_is_memory(const struct module_place *place);
-/* Whether the file begins as ELF files do. */
+/* True if the file begins like an ELF file. */
 bool module_file_is_elf(int fd);
 
-/* The facts alone, by path; 0 or -ENOENT. Cheap: says whether a file is still the one we know. */
+/* The facts alone, by path; 0 or -ENOENT. Cheap: detects a replaced file. */
 int module_file_look(const struct module_place *place, struct stat *ret_status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds, opens and keeps modules. Thread-safety: one thread per object. */
+/* Finds, opens and caches modules. Thread-safety: one thread per object. */
 #include "modules.h"
 
 #include "row_memory.h"
@@ -17,10 +17,10 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* About 150,000 rows: what is larger waits until it is needed. */
+/* About 150,000 rows: larger tables are loaded on demand. */
 enum { LAZY_INDEX_BYTES = 160 << 10 };
 
-/* What all that is read at once may take in one step; what comes then waits, too. */
+/* Time limit of immediate reads in one step; later ones are deferred, too. */
 #define AT_ONCE_NS INT64_C(5000000)
 
 enum { VDSO_BYTES_MAX = 64 << 10 };
@@ -59,7 +59,7 @@ static struct module *module_create(struct modules *modules, const char *path)
 
 static int read_now(struct modules *modules, struct module *module);
 
-/* What the file says, once it is open. */
+/* Reads the facts of an open file. */
 static int describe(struct modules *modules, struct module *module)
 {
     struct elf_segment index;
@@ -86,7 +86,7 @@ static int measure(void *context, const struct maps_line *line)
     return vdso->size > 0;
 }
 
-/* The kernel's own library, the same in every process: read from ours. */
+/* The kernel's own library, the same in every process: read from our own. */
 static int open_vdso(struct modules *modules)
 {
     struct vdso vdso = {.image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR)};
@@ -177,7 +177,7 @@ static int open_file(const struct modules *modules, const struct module_place *p
     return error;
 }
 
-/* Tries to open it; may be tried again through another process. 0 or -ENOMEM. */
+/* Tries to open it; may be retried through another process. 0 or -ENOMEM. */
 static int open_module(struct modules *modules, const struct module_place *place,
                        struct module *module)
 {
@@ -263,7 +263,7 @@ static void give_parts(struct row_memory *memory, const struct read_rows *rows)
         row_memory_remove(memory, &rows->parts[i].slice);
 }
 
-/* All of it or nothing. NULL: out of memory. */
+/* Places all parts or none. NULL: out of memory. */
 static struct read_rows *place_rows(struct row_memory *memory, const struct unwind_table *table,
                                     bool grow)
 {
@@ -282,7 +282,7 @@ static struct read_rows *place_rows(struct row_memory *memory, const struct unwi
     return rows;
 }
 
-/* For the thread that reads. */
+/* Called by the reader's thread. */
 static struct read_rows *keep_rows(void *context, const struct unwind_table *table, int error)
 {
     struct read_rows *rows =
@@ -292,7 +292,7 @@ static struct read_rows *keep_rows(void *context, const struct unwind_table *tab
     return rows;
 }
 
-/* What was read becomes the module's. 0 or -ENOMEM. */
+/* Moves the rows read into the module. 0 or -ENOMEM. */
 static int take_rows(struct modules *modules, struct module *module, const struct read_rows *rows)
 {
     size_t size = rows->part_count * sizeof(rows->parts[0]);
@@ -314,7 +314,7 @@ static int take_rows(struct modules *modules, struct module *module, const struc
     return 0;
 }
 
-/* Where another thread makes segments, those that are there must do. */
+/* If another thread makes segments, only existing ones are used. */
 static int read_now(struct modules *modules, struct module *module)
 {
     struct unwind_table *table = NULL;
@@ -350,7 +350,7 @@ int modules_load_rows(struct modules *modules, struct module *module)
     module->reading =
         symbolizer_add(modules->reader, code_source_of_file(module->file, module->path), module);
     if (!module->reading)
-        return 0; /* for want of descriptors: later */
+        return 0; /* for want of descriptors: retry later */
     int error = symbolizer_ask_rows(modules->reader, module->reading);
     if (error) {
         symbolizer_release(modules->reader, module->reading);
@@ -384,7 +384,7 @@ int modules_take_rows(struct modules *modules)
 
 /* ---- Forgetting ------------------------------------------------------------------------------ */
 
-/* Those of one hash: the first of them in the table, the others behind it. */
+/* Modules of one hash form a list, with the first one in the table. */
 static void unlink_module(struct modules *modules, const struct module *module)
 {
     uint64_t key = file_key(module->major, module->minor, module->inode), gone;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens, drains and orders the rings. A record may wrap around a ring's end; then it is put
- * together in a buffer. data_head is the kernel's (read with acquire), data_tail ours (released
- * after the bytes were copied). Thread-safety: one thread per object. */
+/* Opens, drains and orders the rings. A record that wraps around a ring's end is assembled in a
+ * buffer. data_head is the kernel's (read with acquire), data_tail ours (released after the bytes
+ * were copied). Thread-safety: one thread per object. */
 #include "perf_ring.h"
 
 #include "vec.h"
@@ -20,7 +20,7 @@ enum { RING_PAGES_MAX = 64, RING_PAGES_MIN = 4, RECORD_SIZE_MAX = 1 << 16 };
 
 struct ring {
     int fd;
-    struct perf_event_mmap_page *page; /* NULL: this CPU is not there */
+    struct perf_event_mmap_page *page; /* NULL: this CPU is absent */
     size_t data_size;                  /* a power of two */
 };
 
@@ -63,7 +63,7 @@ static int open_event(int cpu)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* As large as the limit of locked memory allows. */
+/* As large as the limit of locked memory permits. */
 static int map_ring(struct ring *ring)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -83,7 +83,7 @@ static int map_ring(struct ring *ring)
 static int open_ring(struct ring *ring, int cpu)
 {
     ring->fd = open_event(cpu);
-    if (ring->fd == -ENODEV) /* the CPU is off line */
+    if (ring->fd == -ENODEV) /* the CPU is offline */
         return 0;
     return ring->fd < 0 ? ring->fd : map_ring(ring);
 }
@@ -171,7 +171,7 @@ static int drain_ring(struct perf_rings *rings, struct ring *ring)
         struct perf_event_header header;
         memcpy(&header, ring_bytes(rings, ring, tail, sizeof(header)), sizeof(header));
         if (header.size < sizeof(header) || header.size > head - tail) {
-            rings->lost++; /* it and all behind it */
+            rings->lost++; /* this record and all after it */
             break;
         }
         struct perf_note note;
@@ -192,7 +192,7 @@ static int compare_notes(const void *left, const void *right)
     return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-/* Texts of what still waits move to the front: on a busy machine something always does. */
+/* Moves texts of waiting notes to the front: on a busy machine some are always waiting. */
 static void drop_texts(struct perf_rings *rings)
 {
     size_t first = rings->texts.count;
@@ -255,8 +255,8 @@ uint64_t perf_rings_take_lost(struct perf_rings *rings)
 /* ---- Notes ---- */
 
 /* Reads one record of a perf ring. Layout: perf_event_open(2), PERF_RECORD_MMAP2, _COMM and _LOST;
- * the time stands behind each (sample_id_all with PERF_SAMPLE_TIME alone). The bytes are the
- * kernel's, the paths in them anyone's: bounded all the same. */
+ * each ends with the time (sample_id_all with PERF_SAMPLE_TIME alone). The bytes are the kernel's,
+ * the paths in them foreign: both are bounded. */
 
 struct mapping_record {
     struct perf_event_header header;
@@ -279,7 +279,7 @@ struct lost_record {
 
 enum { TIME_SIZE = sizeof(uint64_t) };
 
-/* The text behind a record's fixed part, if it ends inside the record. */
+/* The text after a record's fixed part, if it ends inside the record. */
 static const char *record_text(const uint8_t *record, size_t size, size_t fixed)
 {
     if (size < fixed + 1 + TIME_SIZE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and static probes that are ranges: the wishes for them, the files that a wish means,
+/* Functions and static probes that are ranges: the wishes for them, the files that match a wish,
  * and the probes of a file. Thread-safety: one thread per object. */
 #ifndef ANNOT_PROBE_H
 #define ANNOT_PROBE_H
@@ -17,22 +17,23 @@ struct elf_file;
 struct trace;
 
 struct probe {
-    uint64_t device, inode, entry; /* where a function begins: a file and a place in it */
+    uint64_t device, inode, entry; /* identity of a function: a file and the offset of its begin */
     uint32_t name, scope;          /* in the trace */
-    uint64_t calls;                /* when it was looked at last */
-    double rate;                   /* calls a second until then */
-    uint64_t call_ns;              /* what one takes; 0: not measured */
-    bool off;                      /* it was taken away */
-    bool tells;                    /* arguments */
+    uint64_t calls;                /* at the last look */
+    double rate;                   /* calls per second until then */
+    uint64_t call_ns;              /* cost of a call; 0: not measured */
+    bool off;                      /* it was removed */
+    bool tells;                    /* reports arguments */
 };
 
-/* What is met of a call: its entry and its return, the return by a return probe; or one place. */
+/* The probed places of a call: its entry and its exits; or its entry and a return probe; or one
+ * place. */
 enum probe_cost { PROBE_COST_EXITS, PROBE_COST_RETURNED, PROBE_COST_PLACE, PROBE_COSTS };
 
 struct probe_wish {
     char *text, *file;
-    char *provider;        /* of static probes; NULL: */
-    char *function, *last; /* or a probe, and the one that ends what it begins; NULL: none does */
+    char *provider;        /* of static probes; NULL: a function */
+    char *function, *last; /* or a probe, and the probe that ends its range; NULL: not a range */
     uint32_t count;        /* functions, probes */
     struct arg_wishes args;
 };
@@ -46,44 +47,45 @@ struct probes {
     VEC(struct probe) all;
     VEC(struct probe_wish) wishes;
     VEC(struct probe_file) files;
-    VEC(struct event) events; /* to be handed on */
+    VEC(struct event) events; /* to be passed on */
     VEC(struct arg) args;
     bool measured;
-    uint64_t visit_ns[PROBE_COSTS]; /* what each costs here; 0: not known */
-    uint64_t since_ns;              /* of the counts */
+    uint64_t visit_ns[PROBE_COSTS]; /* the cost of each here; 0: unknown */
+    uint64_t since_ns;              /* begin of the counts */
     uint64_t told, left;
     struct arg_lists lists;
     struct entered_calls entered;
     uint32_t off;
-    int error; /* the last that kept a file's functions from being probed */
+    int error; /* the last one that prevented probing a file */
 };
 
 /* ---- Wishes and files: probe_files.c ---- */
 
-/* "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]", both with "@ARGUMENTS", into parts, which are
- * owned. false: it is none. */
+/* Parses "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]", both with "@ARGUMENTS", into parts, which
+ * are owned. false: invalid. */
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
-void probe_wish_fini(struct probe_wish *wish); /* in any case */
+void probe_wish_fini(struct probe_wish *wish); /* call it in any case */
 
-/* The files that it means now, at `program` and where libraries are; or a path. 0 or -ENOMEM. */
+/* The files that it matches now, at `program` and in the library folders; or a path. 0 or -ENOMEM.
+ */
 struct probe_paths {
     VEC(char *) items;
 };
 
 int probe_paths_find(const char *file, const char *program, struct probe_paths *ret_paths);
-int probe_paths_add(struct probe_paths *paths, const char *path); /* unless it is no file */
+int probe_paths_add(struct probe_paths *paths, const char *path); /* unless it is not a file */
 void probe_paths_fini(struct probe_paths *paths);
 
-/* Whether a file that a process has is one of them. */
+/* True if a process's file matches. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);
 
 /* ---- Probes of a file: probe_functions.c, probe_static.c ---- */
 
-/* Probes the functions of a file that a wish means, once; what `told` has is added to. 0; -ENOENT:
- * it has none, the reason is told; -errno. */
+/* Probes the functions of a file that a wish matches, once; adds to `told`. 0; -ENOENT: no match,
+ * with a reason; -errno. */
 struct probe_source {
     struct elf_file *file;
-    int fd; /* the same */
+    int fd; /* of the same file */
     const char *path;
 };
 
@@ -97,16 +99,16 @@ struct probe_target {
     uint64_t device, inode;
     uint32_t scope;
     bool go, plain;
-    uint32_t *lists; /* of arguments, one for each of its functions; NULL: none tells any */
+    uint32_t *lists; /* of arguments, one for each function; NULL: without arguments */
 };
 
-/* Where an address lies in the file. false: nowhere. */
+/* The file offset of an address. false: not in the file. */
 bool probe_file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset);
 
-/* Of what a file has: its scope. 0 or -ENOMEM. */
+/* The scope of a file's ranges. 0 or -ENOMEM. */
 int probe_scope(struct trace *trace, const char *domain, const char *path, uint32_t *ret_scope);
 
-/* The static probes that a wish means. As sampler_probe_file(). */
+/* Probes the static probes that a wish matches. As sampler_probe_file(). */
 int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
                  const struct probe_target *target, struct sampler_range_told *told);
 

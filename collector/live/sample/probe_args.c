@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of functions and static probes: what is asked for, and where the program has it when it
- * comes by.
+/* Arguments of functions and static probes: the requested ones, and their places when the program
+ * reaches the probe.
  *
- * A number means the register that the calling convention has for that argument; a name is looked
- * up in the debug information. Static probes tell in their notes where their arguments are, as
- * operands of the assembler. Thread-safety: one thread per object. */
+ * A number means the register of that argument in the calling convention; a name is looked up in
+ * the debug information. Notes of static probes give the places of their arguments as operands of
+ * the assembler. Thread-safety: one thread per object. */
 #include "probe_args.h"
 
 #include "bpf_probes.h"
@@ -24,12 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measured where a call took 5.5 us: at most so much more. */
+/* Measured with calls of 5.5 us: the most that arguments add. */
 enum { ARGS_NS = 100, TEXT_NS = 50 };
 
 enum { REGISTERS = 16, VALUE_MAX_BYTES = 8 };
 
-/* ---- What is asked for ----------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *word;
@@ -39,7 +39,7 @@ static const struct {
     {"ulong", CODE_UNSIGNED, 8}, {"str", CODE_TEXT, 8},
 };
 
-/* Of a word that ends at a comma or with the text. Its length; 0: it is none. */
+/* Parses a word that ends at a comma or with the text. Its length; 0: invalid. */
 static size_t parse_type(const char *text, struct arg_wish *wish)
 {
     size_t length = strcspn(text, ",");
@@ -57,7 +57,7 @@ static bool is_name_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Its length; 0: it is none. */
+/* Returns its length; 0: invalid. */
 static size_t parse_one(const char *text, struct arg_wish *wish)
 {
     size_t length = 0;
@@ -105,7 +105,7 @@ uint64_t probe_args_ns(const struct probe_args *args)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* Those of a range's end have other names than those of its begin. */
+/* Arguments at a range's end have other names than those at its begin. */
 static int add_key(struct trace *trace, const char *name, int number, uint32_t *ret_key)
 {
     char text[16];
@@ -116,7 +116,7 @@ static int add_key(struct trace *trace, const char *name, int number, uint32_t *
     return string < 0 ? (int)string : 0;
 }
 
-/* One that has no value: why. */
+/* Sets the reason why it has no value. */
 static int add_text(struct trace *trace, const char *text, struct probe_arg *told)
 {
     int64_t string = trace_string_add(trace, text, strlen(text));
@@ -168,7 +168,7 @@ struct function_args {
     const struct arg_wishes *wishes;
     struct arg_list *list;
     bool go;
-    struct text names; /* of those that it has */
+    struct text names; /* of the function's arguments */
 };
 
 static const char *no_value(uint8_t where)
@@ -208,7 +208,7 @@ static struct sampler_arg place_of(const struct code_argument *argument)
     return place;
 }
 
-/* Names of an enumeration's values. */
+/* Adds the names of an enumeration's values. */
 static int add_choices(struct function_args *args, const struct code_argument *argument,
                        struct probe_arg *told)
 {
@@ -271,7 +271,7 @@ static int take_argument(void *context, const struct code_argument *found)
     return error;
 }
 
-/* By the calling convention: System V's, or Go's ABIInternal. */
+/* Places arguments by the calling convention: System V's, or Go's ABIInternal. */
 static int add_numbered(struct function_args *args)
 {
     /* rdi, rsi, rdx, rcx, r8, r9; rax, rbx, rcx, rdi, rsi, r8 */
@@ -356,10 +356,10 @@ int probe_args_of_function(struct arg_lists *lists, struct trace *trace,
 
 /* ---- Static probes --------------------------------------------------------------------------- */
 
-/* What those of some programs are, which the notes do not say. */
+/* Names of arguments of some programs, which the notes lack. */
 static const struct {
     const char *provider, *probe, *names[3];
-    const char *texts; /* '1': it is one */
+    const char *texts; /* '1': it is a text */
 } known_probes[] = {
     {"python", "function__entry", {"file", "function", "line"}, "110"},
     {"python", "function__return", {"file", "function", "line"}, "110"},
@@ -382,7 +382,7 @@ static const char *const register_names[REGISTERS][4] = {
     {"r14", "r14d", "r14w", "r14b"}, {"r15", "r15d", "r15w", "r15b"},
 };
 
-/* "%rax". Moves behind it. */
+/* Parses "%rax", and moves past it. */
 static bool take_register(const char **at, uint8_t *ret_register)
 {
     const char *name = *at + (**at == '%');
@@ -400,7 +400,7 @@ static bool take_register(const char **at, uint8_t *ret_register)
     return false;
 }
 
-/* "-16(%rbp,%rax,4)" */
+/* Parses "-16(%rbp,%rax,4)" */
 static bool take_memory(const char **at, struct sampler_arg *place)
 {
     static const char scales[] = "1248";
@@ -424,7 +424,7 @@ static bool take_memory(const char **at, struct sampler_arg *place)
     return *(*at)++ == ')';
 }
 
-/* One of "-4@%edi 8@-16(%rbp) 8f@%xmm0 4@$7", and moves to the next. false: not understood. */
+/* Parses one of "-4@%edi 8@-16(%rbp) 8f@%xmm0 4@$7", and moves to the next. false: unsupported. */
 static bool take_operand(const char **at, struct sampler_arg *place, struct probe_arg *told)
 {
     char *end;
@@ -504,10 +504,10 @@ int probe_args_of_static(struct trace *trace, const struct arg_wishes *wishes,
     return error;
 }
 
-/* ---- Calls that have not ended --------------------------------------------------------------- */
+/* ---- Unfinished calls ------------------------------------------------------------------------ */
 
-/* Their arguments are kept. Texts of the program were read once, in the kernel; they are foreign:
- * their length is bounded, and so is the number of different ones in a recording. */
+/* Keeps the arguments of unfinished calls. Texts of the program were read once, in the kernel; they
+ * are foreign: their length is bounded, and so is the number of different ones in a recording. */
 
 enum { ENTERED_MAX = 32768, TEXTS_MAX = 100000 };
 
@@ -515,7 +515,7 @@ struct call_id {
     uint64_t begin_ns;
     uint32_t function;
     int32_t pid, tid;
-    uint32_t ends; /* of its end */
+    uint32_t ends; /* 1: arguments of the end */
 };
 
 static struct call_id id_of(const struct sampler_head *head, uint32_t function, uint64_t begin_ns,
@@ -573,7 +573,7 @@ static int64_t add_unread(struct trace *trace)
     return trace_string_add(trace, unread, sizeof(unread) - 1);
 }
 
-/* A text that cannot be read is no text. */
+/* An unreadable text has no value. */
 static int64_t keep_text(struct entered_calls *entered, const struct sampler_probed_args *record,
                          uint32_t index, struct trace *trace)
 {
@@ -613,7 +613,7 @@ static double as_float(uint64_t value, unsigned size)
     return size == sizeof(narrow) ? (double)narrow : wide;
 }
 
-/* The name of an enumeration's value, where it has one. */
+/* The name of an enumeration's value, or 0. */
 static uint32_t choice_of(const struct arg_lists *lists, const struct probe_arg *told,
                           uint64_t value)
 {
@@ -671,7 +671,7 @@ static bool is_of(const struct sampler_probed_args *record, const struct sampler
            record->head.tid == call->head.tid && record->head.time_ns == call->begin_ns;
 }
 
-/* NULL: nothing is known. Stays until the next is taken. */
+/* NULL: unknown. Valid until the next take. */
 static const struct sampler_probed_args *find_record(struct entered_calls *entered,
                                                      const struct sampler_probed *call, bool ends)
 {
@@ -687,7 +687,7 @@ static const struct sampler_probed_args *find_record(struct entered_calls *enter
     return NULL;
 }
 
-/* What the end tells again. How many are left. */
+/* Drops arguments of the end that repeat those of the begin. Returns the number left. */
 static int without_known(const struct arg *known, int known_count, struct arg *args, int count)
 {
     int kept = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What "FILE:FUNCTION" means: which files there are now, and which of those that a process maps.
- * Thread-safety: none needed. */
+/* Matches "FILE:FUNCTION": finds the existing files, and checks the files that a process maps.
+ * Thread-safety: any thread. */
 #include "probe.h"
 #include "probe_args.h"
 #include "text.h"
@@ -18,7 +18,7 @@ static const char *const library_folders[] = {
     "/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib",
 };
 
-/* The first colon that is no half of a "::". */
+/* The first colon that is not half of a "::". */
 static const char *find_colon(const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -27,7 +27,7 @@ static const char *find_colon(const char *text)
     return colon;
 }
 
-/* "handle@1,name=str". False: they make no sense. */
+/* Parses "handle@1,name=str". False: invalid. */
 static bool take_args(char *function, unsigned number_max, struct arg_wishes *ret_wishes)
 {
     char *at = strrchr(function, '@');
@@ -72,7 +72,7 @@ int probe_paths_add(struct probe_paths *paths, const char *path)
     char real[PATH_MAX];
     struct stat status;
     if (!realpath(path, real) || stat(real, &status) != 0 || !S_ISREG(status.st_mode))
-        return 0; /* a folder of libraries may have the name of a program */
+        return 0; /* a folder of libraries may have a program's name */
     for (size_t i = 0; i < paths->items.count; i++)
         if (strcmp(paths->items.items[i], real) == 0)
             return 0;
@@ -97,7 +97,7 @@ static int add_matching(struct probe_paths *paths, const char *folder, const cha
     return error;
 }
 
-/* Folders with a colon between. */
+/* Searches folders separated by colons. */
 static int add_in_folders(struct probe_paths *paths, const char *folders, const char *pattern)
 {
     char folder[PATH_MAX];

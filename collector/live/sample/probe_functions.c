@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts probes at the functions of a file that are to be ranges: where each begins, and wherever it
- * is left. Each file is probed once for each wish. Thread-safety: one thread per object. */
+/* Installs probes at the functions of a file that become ranges: at the begin, and at every exit.
+ * Each file is probed once for each wish. Thread-safety: one thread per object. */
 #include "bpf_probes.h"
 #include "modules.h"
 #include "probe.h"
@@ -20,9 +20,9 @@
 
 enum { PLACES_MAX = 4096 };
 
-/* A return probe takes a fifth of a probe at the return, which the kernel must run with a trap
- * behind it. But it changes the return address, which no exception can pass; and the kernel has 64
- * of a thread. */
+/* A return probe costs a fifth of a probe at the return instruction, which the kernel must
+ * single-step. But it changes the return address, which breaks exceptions; and the kernel's limit
+ * is 64 per thread. */
 static bool has_return_probe(const struct probe_target *target,
                              const struct code_function *function)
 {
@@ -57,7 +57,7 @@ static enum sampler_site site_of(const struct code_exit *exit)
                                                                  : SAMPLER_SITE_LEAVE;
 }
 
-/* Bytes before and behind it are those of the function's first piece. */
+/* The bytes before and after it are those of the function's first piece. */
 static uint64_t cookie_of(const struct code_function *function, uint64_t address,
                           enum sampler_site site, uint32_t detail)
 {
@@ -136,7 +136,7 @@ static int attach(struct bpf_sampler *sampler, const struct probe_target *target
     return error;
 }
 
-/* Two at one place would each end what the other begins. */
+/* Two probes at one place would each end the other's range. */
 static bool is_range(const struct probes *probes, const struct probe *probe)
 {
     for (size_t i = 0; i < probes->all.count; i++) {
@@ -148,7 +148,7 @@ static bool is_range(const struct probes *probes, const struct probe *probe)
     return false;
 }
 
-/* -EBADMSG: it cannot be probed; -EEXIST: it is. */
+/* -EBADMSG: it cannot be probed; -EEXIST: it is probed already. */
 static int probe_function(struct bpf_sampler *sampler, const struct probe_target *target,
                           const struct code_function *function, uint32_t list,
                           struct places *places)
@@ -209,7 +209,7 @@ static int probe_functions(struct bpf_sampler *sampler, const struct probe_targe
     return error;
 }
 
-/* Those of the file that are spelt like it, and how to find more. */
+/* Suggests similarly spelt functions of the file, and how to find more. */
 static void hint_near(const struct probe_target *target, const struct probe_wish *wish,
                       bool stripped, struct text *hint)
 {
@@ -229,7 +229,7 @@ static void hint_near(const struct probe_target *target, const struct probe_wish
                     wish->file);
 }
 
-/* Why none of the file's functions has become a range. */
+/* Explains why no function of the file has become a range. */
 static int refuse(const struct code_functions *functions, const struct probe_target *target,
                   const struct probe_wish *wish, struct sampler_range_told *told)
 {
@@ -280,7 +280,7 @@ struct asking {
     const struct code_functions *functions;
     struct symbol_module *module;
     const struct arg_wishes *wishes;
-    uint32_t values, met; /* of all functions */
+    uint32_t values, met; /* total over all functions */
 };
 
 static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
@@ -303,7 +303,7 @@ static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
     return number < 0 ? number : 0;
 }
 
-/* Functions that have none of them are ranges without; not if all are. */
+/* Functions without any of the arguments become ranges without; it is an error if all are. */
 static int find_arguments(struct bpf_sampler *sampler, struct probe_target *target,
                           const struct code_functions *functions, const struct arg_wishes *wishes,
                           struct sampler_range_told *told)

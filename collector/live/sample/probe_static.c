@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Static probes (USDT) of a file: one name is a mark, two are where ranges begin and end. A probe
- * may have many places, and a counter that tells the program whether anybody watches, which the
- * kernel raises for us. Thread-safety: one thread per object. */
+/* Static probes (USDT) of a file: one name is a mark, two are the begins and ends of ranges. A
+ * probe may have many places, and a counter by which the program detects watchers, which the kernel
+ * raises for us. Thread-safety: one thread per object. */
 #include "bpf_probes.h"
 #include "elf_symbols.h"
 #include "probe.h"
@@ -17,7 +17,7 @@
 
 enum { FOUND_MAX = 4096, NAME_MAX_BYTES = 256 };
 
-/* Those of the file that a wish means. */
+/* The probes of the file that match a wish. */
 struct found {
     const struct probe_wish *wish;
     bool beyond;
@@ -45,7 +45,7 @@ struct places {
     unsigned long offsets[FOUND_MAX], references[FOUND_MAX];
     uint64_t cookies[FOUND_MAX];
     uint32_t count;
-    uint64_t args_ns; /* what arguments take at the costliest of them */
+    uint64_t args_ns; /* the highest cost of arguments at one of them */
     bool begin, end;
 };
 
@@ -56,7 +56,7 @@ static bool is_same(const struct found *found, const struct elf_probe *first,
            (found->wish->last || strcmp(first->name, other->name) == 0);
 }
 
-/* The first of its name; of a pair, the first of its provider. */
+/* True for the first of its name; for a pair, the first of its provider. */
 static bool is_first(const struct found *found, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -77,7 +77,7 @@ static bool add_place(const struct elf_file *file, const struct elf_probe *probe
     return true;
 }
 
-/* Each place has its own. The list's number, 0: none, or -errno. */
+/* Stores the arguments of one place. The list's number, 0: none, or -errno. */
 static int keep_arguments(struct bpf_sampler *sampler, const struct found *found,
                           const struct elf_probe *probe, bool end)
 {
@@ -86,8 +86,8 @@ static int keep_arguments(struct bpf_sampler *sampler, const struct found *found
     return error ? error : probe_args_keep(&sampler->probes.lists, &list, end, sampler->program);
 }
 
-/* All that have the name of the one at `at`, or are of its pair. 0; -EBADMSG: they make no probe;
- * or -errno. */
+/* Finds all places with the name of the one at `at`, or of its pair. 0; -EBADMSG: they make no
+ * probe; or -errno. */
 static int find_places(struct bpf_sampler *sampler, const struct found *found, size_t at,
                        const struct elf_file *file, struct places *places)
 {
@@ -116,7 +116,7 @@ static int find_places(struct bpf_sampler *sampler, const struct found *found, s
 
 /* ---- Probes ---------------------------------------------------------------------------------- */
 
-/* A pair is called by the words that its two names begin with. */
+/* The name of a pair is the common begin of its two names, in whole words. */
 static int64_t add_name(struct trace *trace, const struct found *found,
                         const struct elf_probe *probe)
 {
@@ -170,7 +170,7 @@ static int probe_one(struct bpf_sampler *sampler, const struct found *found, siz
     return error;
 }
 
-/* Why the file has given nothing. */
+/* Explains why the file has no match. */
 static int refuse(const struct probe_wish *wish, const struct probe_target *target,
                   struct sampler_range_told *told)
 {

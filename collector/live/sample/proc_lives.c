@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads /proc with care: a process chooses its own name and the names of its threads. */
+/* Reads /proc with care: a process chooses its name and the names of its threads. */
 #include "proc_lives.h"
 
 #include "clock_now.h"
@@ -61,7 +61,7 @@ static bool read_name(int32_t pid, int32_t tid, char name[NAME_SIZE])
     return name[0] != '\0';
 }
 
-/* Its number in the innermost of its namespaces; 0: gone. */
+/* The tid in its innermost namespace; 0: it has ended. */
 static int32_t read_inner_tid(int32_t pid, int32_t tid)
 {
     char text[4096];

@@ -48,7 +48,7 @@ struct sampled *processes_find(const struct processes *processes, int32_t pid)
     return entry ? entry->sampled : NULL;
 }
 
-/* Takes over the reference of `list`, which may be NULL for want of memory. */
+/* Takes over the reference of `list`, which may be NULL after a failed allocation. */
 static struct sampled *add(struct processes *processes, const struct lives_task *task,
                            uint64_t time_ns, struct mapping_list *list)
 {
@@ -61,7 +61,7 @@ static struct sampled *add(struct processes *processes, const struct lives_task 
         free(process);
         return NULL;
     }
-    if (old) { /* its number was given to another */
+    if (old) { /* its pid was reused */
         if (old->entry == process->entry)
             old->entry = NULL;
         take_off(old);
@@ -132,17 +132,16 @@ void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step
 
 /* ---- Mappings -------------------------------------------------------------------------------- */
 
-/* Mappings of processes, as the kernel tells them or as /proc lists them. Only executable ones
- * count. */
+/* Mappings of processes, from kernel events or from /proc. Only executable ones count. */
 
-/* Above all that a user's program can map. */
+/* Above all user addresses. */
 #define ADDRESS_END (UINT64_C(1) << 56)
 
 #define COMPARE_NS UINT64_C(5000000000)
 
 enum { UNMAPPED_MAX = 64 };
 
-/* Without `modules`: addresses and offsets alone. */
+/* Without `modules`: only addresses and offsets. */
 static int put_place(struct mapping_list **list, struct modules *modules,
                      const struct module_place *place)
 {
@@ -185,7 +184,7 @@ int sampled_apply_note(struct sampled *process, struct modules *modules,
         return error;
     if (old && old->module == module && module && old->end >= place.end &&
         old->offset + (place.begin - old->begin) == place.offset)
-        return 0; /* told again: its protection changed */
+        return 0; /* repeated: its protection changed */
     process->changed = true;
     process->replaced = process->replaced || (old && old->module != module);
     struct mapping mapping = {place.begin, place.end, place.offset, module};
@@ -206,7 +205,7 @@ static int take_line(void *context, const struct maps_line *line)
     return line->executable ? put_place(reading->list, reading->modules, &place) : 0;
 }
 
-/* What /proc lists now. 0, -ESRCH, -errno. */
+/* Reads the current list from /proc. 0, -ESRCH, -errno. */
 static int read_list(int32_t pid, struct modules *modules, struct mapping_list **ret_list)
 {
     struct mapping_list *list = mapping_list_create();
@@ -238,9 +237,8 @@ int sampled_read_maps(struct sampled *process, struct modules *modules)
     return error;
 }
 
-/* Whether something is mapped where it was, of a file the same place. Which file is not compared:
- * where file systems lie on each other, /proc and the kernel's telling may number it differently.
- */
+/* True if the same offset of a file is mapped at the same place. The file itself is not compared:
+ * on stacked file systems, /proc and the kernel's events may number it differently. */
 static bool is_there(const struct mapping_list *list, const struct mapping *mapping)
 {
     const struct mapping *found = mapping_list_find(list, mapping->begin);
@@ -248,7 +246,7 @@ static bool is_there(const struct mapping_list *list, const struct mapping *mapp
            (!mapping->module || found->offset - found->begin == mapping->offset - mapping->begin);
 }
 
-/* Those of one list that are in the other, too. NULL: out of memory. */
+/* The mappings of one list that are also in the other. NULL: out of memory. */
 static struct mapping_list *common_list(const struct mapping_list *one,
                                         const struct mapping_list *other)
 {
@@ -262,7 +260,7 @@ static struct mapping_list *common_list(const struct mapping_list *one,
     return list;
 }
 
-/* Much has come since the last time, or something, and long ago. */
+/* True if many mappings were added since the last comparison, or any, a long time ago. */
 static bool is_grown(const struct sampled *process, uint64_t now_ns)
 {
     size_t count = process->list->count, compared = process->compared_count;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that are sampled, as the records tell it: mappings, image, interpreter, names.
+/* The sampled processes, as known from records: mappings, image, interpreter, names.
  *
- * A process is a pid and a start time; each exec begins another image of it. One that ended is
- * kept for two more steps, for records that still name it. Thread-safety: one thread per object. */
+ * A process is identified by pid and start time; each exec begins another image of it. It is
+ * kept for two more steps after its end, for records that still name it. Thread-safety: one thread
+ * per object. */
 #ifndef ANNOT_PROCESSES_H
 #define ANNOT_PROCESSES_H
 
@@ -22,22 +23,21 @@
 struct mapping_list;
 struct space;
 
-/* Open ranges: of a record, or of those that a forked process has from its parent, as of the fork.
- */
+/* Open ranges: of a record, or those that a forked process has from its parent, as of the fork. */
 struct sampled_ranges {
     bool known;
     uint32_t depth, count;
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* innermost first */
-    int32_t pid;                                     /* whose names they are */
-    uint32_t path;                                   /* in the trace; 0: to be found out */
-    uint64_t time_ns;                                /* when they were open */
+    int32_t pid;                                     /* process of the names */
+    uint32_t path;                                   /* in the trace; 0: not resolved yet */
+    uint64_t time_ns;                                /* time at which they were open */
 };
 
 enum interpreter_state {
     INTERPRETER_NONE = 0, /* no module of it is one */
-    INTERPRETER_WAIT = 1, /* not initialised yet: ask again */
+    INTERPRETER_WAIT = 1, /* not initialised yet: retry */
     INTERPRETER_FOUND = 2,
-    INTERPRETER_UNKNOWN = 3, /* there is one that we cannot read; see runtime.reason */
+    INTERPRETER_UNKNOWN = 3, /* an unsupported interpreter; see runtime.reason */
 };
 
 struct sampled_interpreter {
@@ -50,48 +50,49 @@ struct sampled_interpreter {
     struct python_runtime runtime;
 };
 
-/* What /proc or the kernel's table said at the last look, and no record did: that it has ended, is
- * another image, is not to be sampled any more. */
+/* A finding of the last look at /proc or the kernel's table that no record confirms: it has ended,
+ * is another image, is not to be sampled any more. */
 enum process_doubt { DOUBT_NONE = 0, DOUBT_GONE = 1, DOUBT_IMAGE = 2, DOUBT_FOREIGN = 3 };
 
 struct sampled {
-    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
+    struct process
+        *entry; /* of the registry, which refers back to it; NULL: the pid has another owner */
     int32_t pid, ns_pid;
-    uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = not told yet */
-    uint64_t family;   /* changes with exec only: forked processes share code objects */
-    bool fresh_list;   /* the list begins with the exec that is being told */
+    uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = unknown yet */
+    uint64_t family;   /* changes only with exec: forked processes share code objects */
+    bool fresh_list;   /* the list begins with the exec being processed */
     uint64_t fresh_ns;
     uint32_t fresh_floor; /* space_floor after that exec */
-    bool changed;         /* list or values are not published */
-    bool replaced;        /* something was mapped in the place of something else */
+    bool changed;         /* list or values must be published */
+    bool replaced;        /* a mapping was replaced by another */
     bool exited;
     bool waits_exec;  /* not sampled before its exec */
-    uint64_t exec_ns; /* when its image began; 0 = no exec was told */
+    uint64_t exec_ns; /* begin of its image; 0 = no exec reported */
     uint64_t image;   /* its number (struct sampler_process); 0 = unknown */
     uint64_t exit_step;
     enum process_doubt doubt;
-    bool foreign; /* it became another user's, which is counted: nothing more is told of it */
-    uint64_t proc_ticks;   /* field 22 of its stat when it was first looked at; 0 = not yet */
+    bool foreign;          /* it became another user's, which is counted: its records are ignored */
+    uint64_t proc_ticks;   /* field 22 of its stat at the first look; 0 = not yet */
     uint32_t space_floor;  /* spaces up to this number belong to images before the last exec */
-    uint64_t published_ns; /* when it was written last */
+    uint64_t published_ns; /* time of the last publication */
     struct mapping_list *list;
-    size_t compared_count; /* of the list, when it was last compared with /proc */
+    size_t compared_count; /* of the list, at the last comparison with /proc */
     uint64_t compared_ns;
     struct space *space; /* published; NULL = none */
     int64_t tls_offset;  /* of libannot's live words; 0 = unknown */
-    int64_t served_ns;   /* when the segment was made whose offset was taken last */
+    int64_t served_ns;   /* creation time of the segment that gave tls_offset */
     struct sampled_interpreter interpreter;
-    struct asked_source *code; /* of what its image makes at run time; made at the first question */
-    struct map64 waiting;      /* an address of that + 1 -> a frame that waits for its name */
+    struct asked_source *code; /* of code its image makes at run time; made at the first look-up */
+    struct map64 waiting;      /* address + 1 -> a frame that waits for its name */
     struct sampled_ranges inherited;
     struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
-    bool active;             /* the registry knows that its image did something */
+    bool active;             /* reported to the registry as having done something */
 };
 
 struct processes {
-    struct lives *lives;           /* where they hang; outlives it */
+    struct lives *lives;           /* they are attached to it; outlives it */
     struct symbolizer *symbolizer; /* outlives it */
-    VEC(struct sampled *) all;     /* living ones and just ended ones */
+    VEC(struct sampled *) all;     /* living and recently ended ones */
     uint64_t last_family;
 };
 
@@ -100,32 +101,32 @@ void processes_fini(struct processes *processes);
 /* NULL: not tracked. */
 struct sampled *processes_find(const struct processes *processes, int32_t pid);
 
-/* A process that nothing is known of, with an empty list; replaces one of that pid. The task is the
- * process at that time. NULL: out of memory. */
+/* Adds an unknown process, with an empty list; replaces one of that pid. The task is the process at
+ * that time. NULL: out of memory. */
 struct sampled *processes_add(struct processes *processes, const struct lives_task *task,
                               uint64_t time_ns);
 
-/* A child that shares mappings, space and interpreter with its parent. NULL: out of memory. */
+/* Adds a child that shares mappings, space and interpreter with its parent. NULL: out of memory. */
 struct sampled *processes_fork(struct processes *processes, const struct lives_task *task,
                                uint64_t time_ns, const struct sampled *parent);
 
-/* Another image: nothing of the old one holds, but a list that already is the new one's. */
+/* Starts another image: discards the state of the old one, except a list that is already the new
+ * one's. */
 void sampled_exec(struct processes *processes, struct sampled *process, uint64_t now_ns,
                   uint64_t step);
 
-/* Forgets those that ended more than two steps ago. */
+/* Drops those that ended more than two steps ago. */
 void processes_sweep(struct processes *processes, uint64_t now_ns, uint64_t step);
 
-/* What the kernel told. 0 or -ENOMEM. */
+/* Applies a kernel event. 0 or -ENOMEM. */
 int sampled_apply_note(struct sampled *process, struct modules *modules,
                        const struct perf_note *note);
 
-/* Reads all of it from /proc. 0, -ESRCH, -errno. */
+/* Reads the whole list from /proc. 0, -ESRCH, -errno. */
 int sampled_read_maps(struct sampled *process, struct modules *modules);
 
-/* What is unmapped is not told: once the list has grown much, or for some seconds, drops what
- * /proc does not list any more. Nothing is added, for that will be told in its turn. 0 or -ENOMEM.
- */
+/* Unmapping is not reported: once the list has grown much, or for some seconds, drops mappings
+ * that /proc does not list any more. Adds none, as these will be reported. 0 or -ENOMEM. */
 int sampled_prune_maps(struct sampled *process, uint64_t now_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks python_runtime_find with a process's memory, and numbers the offsets for the BPF program;
- * for people who ask, looks through the mapped files of a process for its interpreter and for
- * pyannot. Thread-safety: one thread per object. */
+/* Calls python_runtime_find with a process's memory, and numbers the offsets for the BPF program;
+ * for reports to users, searches the mapped files of a process for its interpreter and for pyannot.
+ * Thread-safety: one thread per object. */
 #include "python_finder.h"
 
 #include "ladder.h"
@@ -30,7 +30,7 @@ void python_finder_fini(struct python_finder *finder)
     map64_free(&finder->by_module);
 }
 
-/* The number of these offsets, plus 1; 0: no room. */
+/* 1 + the number of these offsets; 0: no room. */
 static int64_t number_offsets(struct python_finder *finder, const struct python_offsets *offsets)
 {
     for (size_t i = 0; i < finder->known.count; i++)
@@ -46,7 +46,7 @@ static int64_t number_offsets(struct python_finder *finder, const struct python_
     return (int64_t)index + 1;
 }
 
-/* Moves what was found in another process of the same module. */
+/* Relocates the result from another process with the same module. */
 static bool take_found(const struct python_finder *finder, struct sampled_interpreter *interpreter,
                        uint64_t bias)
 {
@@ -149,7 +149,7 @@ int python_finder_look(struct python_finder *finder, struct sampled *process, ui
     return ask(finder, process, published, now_ns);
 }
 
-/* ---- For people who ask ---------------------------------------------------------------------- */
+/* ---- For users ------------------------------------------------------------------------------- */
 
 struct search {
     int32_t pid;

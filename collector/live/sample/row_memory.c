@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Segments, slices and the common numbering of rules; a sorted array of what is free of a range of
- * numbers. Thread-safety: none. */
+/* Segments, slices and the common numbering of rules; a sorted array of the free numbers of a
+ * range. Thread-safety: none. */
 #include "row_memory.h"
 
 #include "hash.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which numbers are free ------------------------------------------------------------------ */
+/* ---- Free numbers ---------------------------------------------------------------------------- */
 
 int extents_init(struct extents *extents, uint32_t count)
 {
@@ -114,7 +114,7 @@ static int64_t find_rule(struct row_memory *memory, const struct unwind_rule *ru
     return memory->rule_count++;
 }
 
-/* Without the lock: the kernel takes tens of milliseconds. */
+/* Call without the lock: the kernel takes tens of milliseconds. */
 static int add_segment(struct row_memory *memory)
 {
     if (memory->segment_count == SAMPLER_SEGMENTS_MAX)
@@ -133,7 +133,7 @@ static int add_segment(struct row_memory *memory)
     return error;
 }
 
-/* With the lock. -EAGAIN: a segment more might have room. */
+/* Call with the lock. -EAGAIN: another segment might have room. */
 static int take_slice(struct row_memory *memory, uint32_t count, struct row_slice *slice)
 {
     for (uint32_t i = 0; i < memory->segment_count; i++) {
@@ -147,7 +147,7 @@ static int take_slice(struct row_memory *memory, uint32_t count, struct row_slic
     return memory->segment_count == SAMPLER_SEGMENTS_MAX ? -ENOSPC : -EAGAIN;
 }
 
-/* The table's numbers of rules into the common ones, those in use only. */
+/* Maps the table's numbers of used rules to the common ones. */
 static int number_rules(struct row_memory *memory, const struct unwind_table *table,
                         uint32_t *numbers)
 {

@@ -2,9 +2,9 @@
 /* Memory of the unwind rows and rules that the BPF program reads: written once per module.
  *
  * Rows lie in segments of SAMPLER_SEGMENT_ROWS, made when needed; rules are shared by all modules.
- * A slice never moves. The program may read while we write: a slice is written before anything
- * points at it, and given back only when nothing has pointed at it for a while (the caller sees to
- * that). Thread-safety: main, and one thread that reads tables; only one of them calls add. */
+ * A slice never moves. The program may read during writes: a slice is written before anything
+ * points at it, and given back only when it was unreferenced for a while (the caller ensures that).
+ * Thread-safety: main, and one thread that reads tables; only one of them calls add. */
 #ifndef ANNOT_ROW_MEMORY_H
 #define ANNOT_ROW_MEMORY_H
 
@@ -16,9 +16,9 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* ---- Which numbers of a range are in use: slots of a map, rows of a segment ------------------ */
+/* ---- Numbers in use in a range: slots of a map, rows of a segment ---------------------------- */
 
-/* First fit; neighbours that are free are joined. */
+/* First fit; merges free neighbours. */
 
 struct extent {
     uint32_t first, count;
@@ -40,11 +40,11 @@ int extents_give(struct extents *extents, uint32_t first, uint32_t count);
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Where the memory comes from. */
+/* The provider of the memory. */
 struct row_source {
-    /* The rows of a new segment, SAMPLER_SEGMENT_ROWS of them, zeroed. 0 or -errno. */
+    /* Allocates the rows of a new segment, SAMPLER_SEGMENT_ROWS of them, zeroed. 0 or -errno. */
     int (*add_segment)(void *context, uint32_t index, struct unwind_row **ret_rows);
-    /* Where rule `index` goes, zeroed. NULL: there is no room for it. */
+    /* The memory of rule `index`, zeroed. NULL: no room. */
     struct unwind_rule *(*rule)(void *context, uint32_t index);
     void *context;
 };
@@ -56,7 +56,7 @@ struct row_segment {
 
 struct row_memory {
     struct row_source source;
-    pthread_mutex_t lock; /* of all below; what a segment or a rule has is written once */
+    pthread_mutex_t lock; /* of all below; contents of segments and rules are written once */
     struct row_segment segments[SAMPLER_SEGMENTS_MAX];
     uint32_t segment_count;
     struct unwind_rule *rules; /* our own copy, for the collector's walks */
@@ -65,7 +65,7 @@ struct row_memory {
 
     struct row_counts {
         uint64_t rows_used;
-        uint64_t rules_refused; /* did not fit: they stand as unknown */
+        uint64_t rules_refused; /* did not fit, and count as unknown */
     } counts;
 };
 
@@ -73,7 +73,7 @@ struct row_slice {
     uint32_t segment, first, count;
 };
 
-/* 0 or -ENOMEM. fini leaves the source's memory alone. */
+/* 0 or -ENOMEM. fini does not free the source's memory. */
 int row_memory_init(struct row_memory *memory, const struct row_source *source);
 void row_memory_fini(struct row_memory *memory);
 
