@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue in an array, moved down when half of it is gone. Thread-safety: one thread per object. */
+/* A queue in an array, moved down when half of it is consumed. Thread-safety: one thread per
+ * object. */
 #include "sample_queue.h"
 
 #include "processes.h"
@@ -35,8 +36,8 @@ static uint32_t kind_of(const struct sampler_range *range)
     return kinds[range->mark & SAMPLER_MARK_KINDS]; /* 0: RANGE_PATH_THREAD */
 }
 
-/* The path with one range more; -ENOENT: nobody will ever know its name; -ENOMEM. A domain that is
- * not known is left out. */
+/* The path extended by one range; -ENOENT: its name will never be known; -ENOMEM. An unknown domain
+ * is left out. */
 static int64_t add_range(struct trace *trace, struct names *names, uint32_t path,
                          const struct sampler_range *range)
 {
@@ -48,7 +49,8 @@ static int64_t add_range(struct trace *trace, struct names *names, uint32_t path
     if (name < 0 || (name == 0 && range->name != 0)) /* id 0: the table had no room for it */
         return -ENOENT;
     if (names_is_python_call(names, range->name))
-        return path; /* its place is in the stack: there are as many paths of calls as of those */
+        return path; /* it is a frame of the stack already: else there would be one path per call
+                        stack */
     struct range_path node = {.parent = path,
                               .name = (uint32_t)name,
                               .kind = kind_of(range),
@@ -56,7 +58,7 @@ static int64_t add_range(struct trace *trace, struct names *names, uint32_t path
     return stacks_path_add(trace_stacks(trace), &node);
 }
 
-/* -EAGAIN: a name is not known yet; -ENOENT: never will be; -ENOMEM. */
+/* -EAGAIN: a name is not known yet; -ENOENT: it never will be; -ENOMEM. */
 static int64_t find_path(const struct sample_queue *queue, const struct sampled_ranges *ranges)
 {
     struct names *names = NULL;
@@ -99,7 +101,7 @@ static int hand_on(struct sample_queue *queue, const struct queued_sample *one)
     return queue->batch_count == SAMPLE_BATCH ? send_batch(queue) : 0;
 }
 
-/* 0: its path is known, or never will be; -EAGAIN; -ENOMEM. */
+/* 0: its path is final; -EAGAIN; -ENOMEM. */
 static int settle(struct sample_queue *queue, struct queued_sample *one, bool give_up)
 {
     if (!one->ranges.known)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Picks the highest rung of the ladder that works here and hands every call on to it. Which, and
- * why not a higher one, goes into the trace. Thread-safety: one thread per object. */
+/* Picks the highest working rung of the ladder and delegates every call to it. Records the rung in
+ * the trace, and why a higher one does not work. Thread-safety: one thread per object. */
 #include "sampler.h"
 
 #include "ladder.h"
@@ -30,7 +30,7 @@ static int tell_string(struct trace *trace, const char *text, uint32_t *ret_stri
     return 0;
 }
 
-/* Into the trace: which rung it is, and what keeps a higher one away. */
+/* Records in the trace the rung, and the obstacle to a higher one. */
 static int tell(const struct sampler_options *options, enum sampling_rung rung, const char *reason,
                 const char *hint)
 {
@@ -51,7 +51,7 @@ static int tell(const struct sampler_options *options, enum sampling_rung rung, 
     return error;
 }
 
-/* Annotations come first: their processes need descriptors, too. */
+/* Annotations have priority: their processes need descriptors, too. */
 static bool has_files(char *reason)
 {
     struct rlimit files;
@@ -62,7 +62,7 @@ static bool has_files(char *reason)
     return false;
 }
 
-/* The first that can be made. The reason is that of the highest that cannot. */
+/* Opens the first rung that works. The reason is that of the highest that does not. */
 static int open_rung(struct sampler *sampler, const struct sampler_options *options, char *reason)
 {
     reason[0] = 0;
@@ -88,7 +88,7 @@ static int open_rung(struct sampler *sampler, const struct sampler_options *opti
     return 0;
 }
 
-/* The ladder tells causes and remedies better than the error of one call. */
+/* The ladder explains causes and remedies better than the error of one call. */
 static const char *explain(enum sampling_rung rung, struct ladder_step steps[LADDER_STEPS],
                            char reason[REASON_MAX])
 {

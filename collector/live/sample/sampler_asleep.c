@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that slept already when their process was begun with, a server that hangs, and those that
- * still wait when the recording ends.
+/* Threads that slept already when sampling of their process began, such as a hung server, and those
+ * that still wait when the recording ends.
  *
- * For the first the kernel's part opens a stretch (bpf/sched.bpf.h), which ends as any other does;
- * of the others it takes a stack only when they come back. Their stacks are read from outside,
- * once: native frames by their registers and the process's memory, Python frames as where there is
- * no BPF. What moved meanwhile is thrown away; what did not
- * stood still, so that all parts belong together. Thread-safety: one thread per object. */
+ * For the former the kernel's part opens a stretch (bpf/sched.bpf.h), which ends like any other;
+ * for the latter it takes a stack only when they come back. Their stacks are read from outside,
+ * once: native frames from their registers and the process's memory, Python frames as without BPF.
+ * Stacks that moved meanwhile are discarded; the others
+ * are consistent in all parts. Thread-safety: one thread per object. */
 #include "sampler_asleep.h"
 
 #include "processes.h"
@@ -25,7 +25,7 @@
 
 enum { PAGE_BYTES = 4096, STACK_FRAMES_MAX = 2048, THREADS_MAX = 65536 };
 
-/* A piece of the process's memory, for words that lie side by side. */
+/* A piece of the process's memory, for adjacent words. */
 struct memory {
     int32_t pid;
     uint64_t at;
@@ -33,10 +33,10 @@ struct memory {
     uint8_t bytes[PAGE_BYTES];
 };
 
-/* The interpreter of the process that is being read. */
+/* The interpreter of the process being read. */
 struct interpreter_threads {
     int32_t pid;
-    struct python_remote *remote; /* NULL: none, or not to be read */
+    struct python_remote *remote; /* NULL: none, or unreadable */
     struct python_remote_thread *threads;
     int count;
     struct python_remote_frame frames[SAMPLER_PYTHON_MAX];
@@ -162,7 +162,7 @@ static int64_t python_frame(struct bpf_sampler *sampler, const struct python_rem
                         : 0;
 }
 
-/* Behind the native part: their places are compared. */
+/* Placed relative to the native part: their addresses are compared. */
 static int keep_python(struct bpf_sampler *sampler, const struct python_remote_frame *frames,
                        uint32_t count, struct sampler_stack *stack)
 {
@@ -210,7 +210,7 @@ static int read_python(struct bpf_sampler *sampler, struct interpreter_threads *
 /* ---- Stacks -----------------------------------------------------------------------------------
  */
 
-/* Frames, not an ordinal: stacks are forgotten when they are written, and this one may be asked for
+/* Keeps frames, not an ordinal: stacks are dropped after being written, and this one may be needed
  * hours later. */
 static int keep_stack(struct bpf_sampler *sampler, struct asleep_thread *thread, uint32_t ordinal)
 {
@@ -227,7 +227,7 @@ static int keep_stack(struct bpf_sampler *sampler, struct asleep_thread *thread,
 
 enum { READ_LATER = 2 };
 
-/* 1: its stack is known; READ_LATER; 0: it moved; -ENOMEM. */
+/* 1: its stack was read; READ_LATER; 0: it moved; -ENOMEM. */
 static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *interpreter,
                        struct asleep_thread *thread)
 {
@@ -324,7 +324,7 @@ int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *
     return stack < 0 ? (int)stack : 0;
 }
 
-/* The next one of those that are back; NULL: there is none. */
+/* The next thread that is back; NULL: no more. */
 static const struct asleep_thread *find_back(const struct bpf_sampler *sampler)
 {
     const struct map64 *map = &sampler->asleep.by_key;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The rung of the BPF sampler: sets its parts up, follows processes, runs the steps.
  *
- * A step notes where the kernel's ring ends, empties the perf rings, then takes the ring up to that
- * place, with each mapping applied before the first record that is later than it: whatever a
- * record needs to be understood was told before. Thread-safety: one thread per object. */
+ * A step notes the end of the kernel's ring, empties the perf rings, then reads the ring up to that
+ * position, and applies each mapping before the first later record: so the facts needed
+ * for a record precede it. Thread-safety: one thread per object. */
 #include "sampler_bpf.h"
 
 #include "bpf_probes.h"
@@ -34,24 +34,24 @@
 
 enum { IDLE_MS = 1000, STEP_MS = 50, SOON_MS = 5 };
 
-/* Programs that replace libraries are likely to go on: they are followed closely for so long. */
+/* Programs that replace libraries are likely to go on: they are followed closely for this long. */
 #define REPLACED_NS UINT64_C(1000000000)
 #define FACTS_NS    UINT64_C(1000000000)
 
-/* How often the end looks whether rows that it waits for are there. */
+/* Interval of checks for awaited rows at the end. */
 #define AWAIT_ROWS_NS    INT64_C(100000000)
 #define AWAIT_WAITING_NS INT64_C(1000000000)
 
-/* Shorter ones end soon, and are told then. */
+/* Shorter ones end soon, and are reported then. */
 #define TELL_NS UINT64_C(250000000)
 
-/* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before anything
- * starts. Machines with few CPUs fill it slower. */
+/* All of it counts as our memory, twice (the ring is mapped twice), and is cleared before the
+ * start. Machines with few CPUs fill it more slowly. */
 enum { RING_BYTES = 4 << 20, RING_BYTES_MANY = 8 << 20, RING_BYTES_SWITCHES = 16 << 20 };
 
 enum { MANY_CPUS = 5 };
 
-#define FEW_NS INT64_C(1000000) /* stretches that long are no more than samples are */
+#define FEW_NS INT64_C(1000000) /* stretches of this length are not more frequent than samples */
 
 static int add_segment(void *context, uint32_t index, struct unwind_row **ret_rows)
 {
@@ -98,7 +98,7 @@ static void bpf_destroy(void *state)
     free(sampler);
 }
 
-/* Only of its own user, unless it is root's. */
+/* The uid to sample, or -1 for root: all. */
 static int64_t watched_uid(void)
 {
     return geteuid() == 0 ? -1 : (int64_t)geteuid();
@@ -214,14 +214,14 @@ static int bpf_create(const struct sampler_options *options, void **ret_state, c
 /* ---- Tracking ---------------------------------------------------------------------------------
  */
 
-/* `parent`: its pid if that is tracked, else 0. */
+/* `parent`: its pid if tracked, else 0. */
 static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, int32_t parent)
 {
     struct sampler_process value = {.flags =
                                         flags & SAMPLER_TRACK_WAIT_EXEC ? SAMPLER_WAIT_EXEC : 0};
     if (processes_find(&sampler->processes, pid) && !(flags & SAMPLER_TRACK_WAIT_EXEC))
         return 0;
-    /* First the kernel, so that no mapping made from now on is missed. */
+    /* The kernel first, so that no later mapping is missed. */
     int error = bpf_program_set_process(sampler->program, pid, &value, false);
     if (error)
         return error;
@@ -236,7 +236,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
     process->changed = true;
     sampler->served = 0; /* it may be served already */
     if (process->waits_exec)
-        return 0; /* what it has mapped now is of no interest */
+        return 0; /* its current mappings are irrelevant */
     error = sampler_find_asleep(sampler, false, 0);
     if (error)
         return error;
@@ -310,7 +310,7 @@ static int bpf_timeout_ms(const void *state)
     return sampler->processes.all.count > 0 ? STEP_MS : IDLE_MS;
 }
 
-/* What the kernel could not tell is read from /proc, of those that still run. */
+/* Rereads mappings of running processes from /proc if the kernel lost records. */
 static int read_lost(struct bpf_sampler *sampler)
 {
     uint64_t lost = perf_rings_take_lost(sampler->rings);
@@ -327,8 +327,8 @@ static int read_lost(struct bpf_sampler *sampler)
     return 0;
 }
 
-/* Which processes libannot serves since the last step. By now all forks and execs before that were
- * told. */
+/* Updates processes that libannot serves since the last step. All earlier forks and execs are
+ * processed by now. */
 static void take_served(struct bpf_sampler *sampler)
 {
     uint64_t served = lives_served(sampler->options.lives);
@@ -349,8 +349,7 @@ static void take_served(struct bpf_sampler *sampler)
     }
 }
 
-/* Now and then, for the collector may be killed: then they tell what was lost until the last time.
- */
+/* Periodically, so that after a kill of the collector the facts have the losses up to then. */
 static int write_facts(struct bpf_sampler *sampler)
 {
     if (sampler->now_ns - sampler->facts_ns < FACTS_NS)
@@ -359,8 +358,7 @@ static int write_facts(struct bpf_sampler *sampler)
     return sampler_write_facts(sampler);
 }
 
-/* Stacks that were joined before it was known which of their frames collect garbage are joined
- * anew. */
+/* Joins stacks again if some of their frames turned out to collect garbage. */
 static int take_names(struct bpf_sampler *sampler)
 {
     uint64_t learned = sampler->names.collectors_learned;
@@ -370,7 +368,7 @@ static int take_names(struct bpf_sampler *sampler)
     return error;
 }
 
-/* What stands behind a record that waits has not been told yet: nothing is concluded then. */
+/* Records after a waiting one are not processed yet: no conclusions are drawn then. */
 static int take_records(struct bpf_sampler *sampler, uint64_t position)
 {
     int error = bpf_program_drain(sampler->program, position, sampler_take_record, sampler);
@@ -383,7 +381,7 @@ static int take_records(struct bpf_sampler *sampler, uint64_t position)
     return error ? error : sampler_upkeep(sampler);
 }
 
-/* A processor that keeps its rate is no failure: its samples say what they stand for. */
+/* A processor that keeps its rate is not an error: its samples carry their weight. */
 static void keep_pace(struct bpf_sampler *sampler)
 {
     if (sampler->finished || !pace_is_over(&sampler->pace, sampler->now_ns))
@@ -423,7 +421,7 @@ static int bpf_step(void *state)
     return error ? error : sent;
 }
 
-/* Of threads that outlive the recording. */
+/* Records names of threads that outlive the recording. */
 static void tell_names(struct bpf_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
@@ -436,7 +434,7 @@ static void tell_names(struct bpf_sampler *sampler)
     }
 }
 
-/* Each module keeps a record waiting for LAST_ROWS_NS at most. */
+/* Each module delays a record by LAST_ROWS_NS at most. */
 static int last_steps(struct bpf_sampler *sampler)
 {
     int error = bpf_step(sampler);
@@ -447,8 +445,8 @@ static int last_steps(struct bpf_sampler *sampler)
     return error;
 }
 
-/* Threads that wait now would tell their stacks only when they come back. Rows that are missing for
- * one are waited for, but not for long: whoever moves meanwhile is none of them any more. */
+/* Waiting threads would report their stacks only when they come back. Waits for missing rows, but
+ * not for long: threads that move meanwhile are left out. */
 static int read_waiting(struct bpf_sampler *sampler)
 {
     int64_t until_ns = clock_now_ns() + AWAIT_WAITING_NS;

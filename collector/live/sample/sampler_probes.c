@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that are ranges: what is to be probed, what the probes report, and what they cost.
+/* Functions that are ranges: the probes to install, their records, and their cost.
  *
- * What they take of the processor is counted: calls times what a call costs here. Beyond the budget
- * the hottest function loses its probes, which every output says. Thread-safety: one thread per
- * object. */
+ * Their processor time is estimated: number of calls times the cost of a call on this machine.
+ * Above the budget the hottest function loses its probes, which every output mentions.
+ * Thread-safety: one thread per object. */
 #include "sampler_probes.h"
 
 #include "bpf_probes.h"
@@ -32,15 +32,15 @@
 
 /* Finds the libraries that report launches, and makes samples of their records.
  *
- * libannot-gpu.so calls a function of its own that does nothing; a probe at it walks the stack.
- * Each file of that name is watched once, wherever a sampled process has it from: it tells where
- * the function is, and a file that has none is left alone. Thread-safety: one thread per object. */
+ * libannot-gpu.so calls an empty function; a probe at it walks the stack. Each file of that name is
+ * watched once, for any path in a sampled process: the function is found in the file, and a file
+ * without it is ignored. Thread-safety: one thread per object. */
 
 static const char library_name[] = "libannot-gpu.so";
 
 static const char function_name[] = "annot_gpu_launched_v1";
 
-/* Where the function is in the file. */
+/* Finds the function's offset in the file. */
 static bool find_function(struct elf_file *file, uint64_t *ret_offset)
 {
     struct elf_symbol symbol;
@@ -57,7 +57,7 @@ static bool find_function(struct elf_file *file, uint64_t *ret_offset)
     return false;
 }
 
-/* Remembers it: it was not met before. */
+/* Remembers a file; false if it was known. */
 static bool is_new(struct launch_watch *watch, int fd)
 {
     struct stat status;
@@ -121,7 +121,7 @@ static int define_set(struct bpf_sampler *sampler)
     return 0;
 }
 
-/* Programs whose clock is the kernel's tell nanoseconds, of a moment before. */
+/* Programs on the kernel's clock pass nanoseconds, shortly before the record. */
 static int64_t time_of(const struct bpf_sampler *sampler, const struct sampler_sample *record)
 {
     static const uint64_t moment_ns = 1000000000;
@@ -163,21 +163,22 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
 
 /* ---- The cost of a call ---------------------------------------------------------------------- */
 
-/* The cost of a probed call on this machine: an empty function of ours is probed and called.
+/* Measures the cost of a probed call on this machine: probes and calls an empty function of ours.
  *
- * It begins with an instruction that the kernel emulates and ends with one that it must run, as
- * most functions do. The program sees that we are not recorded, so what it does with a call is
- * missing: a fifth, on a machine whose traps are cheap. Thread-safety: one thread per object. */
+ * It begins with an instruction that the kernel emulates and ends with one that it must
+ * single-step, as most functions do. The BPF program sees that we are not recorded, so the cost of
+ * its own work is missing: a fifth, on a machine with cheap traps. Thread-safety: one thread per
+ * object. */
 
 enum { CALLS = 100, RETURN_OFFSET = 2, NUMBER = SAMPLER_PROBES_MAX - 1 };
 
-/* The last byte is the return. */
+/* The last byte is the return instruction. */
 __attribute__((naked, noinline)) static void does_nothing(void)
 {
     __asm__ volatile("push %rax\n\tpop %rax\n\tret");
 }
 
-/* Where it lies in the file that is mapped there. */
+/* Finds the file mapped at the address, and the offset in it. */
 static bool find_place(uint64_t address, unsigned long *ret_offset, char path[64])
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -204,7 +205,7 @@ static uint64_t calls_ns(void)
     return (uint64_t)(clock_now_ns() - begin_ns);
 }
 
-/* What a probed call costs here, in ns: some are made. 0: it cannot be measured. */
+/* Measures the cost of a probed call here in ns with a few calls. 0: failed. */
 static uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost cost)
 {
     bool returned = cost == PROBE_COST_RETURNED;
@@ -231,7 +232,7 @@ static uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost 
     return taken_ns / CALLS;
 }
 
-/* How often the cost is looked at. */
+/* Interval of the cost checks. */
 #define WINDOW_NS UINT64_C(100000000)
 
 enum { EVENTS_MAX = 4096 };
@@ -281,7 +282,7 @@ static int probe_path(struct bpf_sampler *sampler, uint32_t wish, const char *pa
     return error;
 }
 
-/* Files without such a function are no error while another has it. */
+/* A file without such a function is no error if another has it. */
 static int probe_paths(struct bpf_sampler *sampler, uint32_t wish, const struct probe_paths *paths,
                        struct sampler_range_told *told)
 {
@@ -301,7 +302,7 @@ static int fail(struct sampler_range_told *told, int error, const char *text)
     return error;
 }
 
-/* Files that processes have mapped already, which they would not be met with again. */
+/* Adds files that processes have mapped already, as they are not reported again. */
 static int add_mapped(const struct bpf_sampler *sampler, const struct probe_wish *wish,
                       struct probe_paths *paths)
 {
@@ -364,7 +365,7 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     return error == 0 ? 0 : fail(ret_told, error, wish->text);
 }
 
-/* ---- What they report ------------------------------------------------------------------------ */
+/* ---- Records -------------------------------------------------------------------------------- */
 
 static int hand_on(struct bpf_sampler *sampler)
 {
@@ -379,7 +380,7 @@ static int hand_on(struct bpf_sampler *sampler)
     return error;
 }
 
-/* Readers are told that the thread has such ranges. */
+/* Marks the thread for readers as having such ranges. */
 static void note_thread(struct trace *trace, const struct event *event)
 {
     struct trace_thread *thread = trace_thread(trace, event->thread);
@@ -393,7 +394,7 @@ static void note_thread(struct trace *trace, const struct event *event)
     process->revision++;
 }
 
-/* What it was entered with. 0 or -ENOMEM. */
+/* Adds the arguments at its entry. 0 or -ENOMEM. */
 static int add_args(struct bpf_sampler *sampler, const struct probe *probe,
                     const struct sampler_probed *record, struct event *event)
 {
@@ -412,7 +413,7 @@ static int add_args(struct bpf_sampler *sampler, const struct probe *probe,
     return 0;
 }
 
-/* How it ended, where that was no return. */
+/* Adds the kind of its end, if not a return. */
 static int add_end(struct bpf_sampler *sampler, const char *how, struct event *event)
 {
     static const char key[] = "ended";
@@ -468,7 +469,7 @@ int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed
     return probes->events.count >= EVENTS_MAX ? hand_on(sampler) : 0;
 }
 
-/* What is open of a thread or goroutine ends at that time, if it began after `since_ns`. */
+/* Ends the open ranges of a thread or goroutine at that time, if they began after `since_ns`. */
 static int end_open(struct bpf_sampler *sampler, const struct bpf_probed *probed,
                     const struct sampler_probed *like, uint64_t since_ns)
 {
@@ -485,7 +486,7 @@ static int end_open(struct bpf_sampler *sampler, const struct bpf_probed *probed
     return error;
 }
 
-/* Whether the entry of the kernel's map can be deleted. At an exec the new image may enter a
+/* True if the entry of the kernel's map can be deleted. At an exec the new image may enter a
  * function at any moment, so the entry of the main thread stays (the new image's first visit resets
  * it), and so does an empty one. */
 static bool is_over(const struct bpf_probed *probed, uint64_t now_ns, bool exec)
@@ -497,7 +498,7 @@ static bool is_over(const struct bpf_probed *probed, uint64_t now_ns, bool exec)
            open->ranges[(open->count - 1) % SAMPLER_OPEN_MAX].begin_ns <= now_ns;
 }
 
-/* `pid` 0: of all processes. */
+/* `pid` 0: all processes. */
 static int end_all(struct bpf_sampler *sampler, int32_t pid, uint64_t now_ns, uint32_t flags,
                    bool exec)
 {
@@ -566,7 +567,7 @@ int sampler_finish_probes(struct bpf_sampler *sampler)
     return error == 0 && sampler->probes.events.count > 0 ? hand_on(sampler) : error;
 }
 
-/* ---- What they cost -------------------------------------------------------------------------- */
+/* ---- Cost ------------------------------------------------------------------------------------ */
 
 static uint64_t calls_of(const struct bpf_sampler *sampler, size_t number)
 {
@@ -611,7 +612,7 @@ static int switch_off(struct bpf_sampler *sampler, size_t number)
     return trace_fact_set(trace, FACT_NOTE, note, 1);
 }
 
-/* The hottest go first, until the rest is cheap enough. */
+/* Removes the hottest first, until the rest is within the budget. */
 static int govern(struct bpf_sampler *sampler, double seconds)
 {
     struct probes *probes = &sampler->probes;
@@ -644,7 +645,8 @@ int sampler_step_probes(struct bpf_sampler *sampler)
     return error == 0 && probes->events.count > 0 ? hand_on(sampler) : error;
 }
 
-/* Ranges that cannot be in the recording; calls of one function are not told apart from others'. */
+/* Notes wishes without any range in the recording; several wishes of one function share its calls.
+ */
 static int note_idle(const struct probes *probes, uint64_t calls, struct trace *trace)
 {
     int error = 0;

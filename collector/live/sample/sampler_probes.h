@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes at functions of programs: at the one that libannot-gpu calls at a launch, whose samples
- * have the launch's stack, and at those that are ranges. Thread-safety: one thread per object. */
+/* Probes at functions of programs: at the one that libannot-gpu calls at a launch, for samples with
+ * the launch's stack, and at those that are ranges. Thread-safety: one thread per object. */
 #ifndef ANNOT_SAMPLER_PROBES_H
 #define ANNOT_SAMPLER_PROBES_H
 
@@ -25,18 +25,18 @@ struct launch_file {
 struct launch_watch {
     VEC(struct launch_file) files;
     uint16_t set; /* of their samples; 0: not defined yet */
-    int error;    /* the last that kept a file from being watched */
+    int error;    /* the last error that prevented watching a file */
 };
 
-/* Begins to watch the library that the options name; and one that a process has. */
+/* Starts to watch the library named in the options; and one in a process. */
 void sampler_watch_launches(struct bpf_sampler *sampler);
 void sampler_meet_launches(struct bpf_sampler *sampler, const struct module *module, int fd);
 
-/* What their samples have in common with that record: time, set and value. 0 or -errno. */
+/* Fills time, set and value of a launch sample from the record. 0 or -errno. */
 int sampler_describe_launch(struct bpf_sampler *sampler, const struct sampler_sample *record,
                             struct queued_sample *ret_sample);
 
-/* Counters into the trace. 0 or -ENOMEM. */
+/* Writes counters into the trace. 0 or -ENOMEM. */
 int sampler_write_launches(const struct bpf_sampler *sampler,
                            const uint64_t counters[SAMPLER_COUNTERS]);
 
@@ -48,25 +48,25 @@ void sampler_probes_fini(struct probes *probes);
 int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
                        struct sampler_range_told *ret_told);
 
-/* A file that a process has. */
+/* Probes a file of a process. */
 void sampler_meet_probes(struct bpf_sampler *sampler, struct module *module, int fd);
 
-/* 0 or -ENOMEM. */
+/* Takes a record. 0 or -ENOMEM. */
 int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed *record);
 
-/* Ends the ranges that the process's image before an exec left open. 0 or -ENOMEM. */
+/* Ends ranges left open by the process's image before an exec. 0 or -ENOMEM. */
 int sampler_end_probed_image(struct bpf_sampler *sampler, const struct sampler_head *head);
 
-/* What the thread, or all of its process, had open ends with it. 0 or -ENOMEM. */
+/* Ends the open ranges of an ended thread, or of its whole process. 0 or -ENOMEM. */
 int sampler_end_probed(struct bpf_sampler *sampler, const struct sampler_head *head, bool all);
 
-/* Takes those away that cost too much; hands on what was taken. 0, -ENOMEM, -errno of the sink. */
+/* Removes probes that cost too much; passes on the ranges taken. 0, -ENOMEM, -errno of the sink. */
 int sampler_step_probes(struct bpf_sampler *sampler);
 
-/* No more of them: what is open ends unfinished. 0 or -ENOMEM. */
+/* Stops: open ranges end unfinished. 0 or -ENOMEM. */
 int sampler_finish_probes(struct bpf_sampler *sampler);
 
-/* Counters into the trace. 0 or -ENOMEM. */
+/* Writes counters into the trace. 0 or -ENOMEM. */
 int sampler_write_probes(const struct bpf_sampler *sampler);
 
 #endif

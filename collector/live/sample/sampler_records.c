@@ -55,7 +55,7 @@ int sampler_apply_notes(struct bpf_sampler *sampler, uint64_t until_ns)
     return 0;
 }
 
-/* A process that nobody told us of: its record was lost. */
+/* Adds an unknown process: its fork record was lost. */
 static struct sampled *adopt(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
     struct lives_task task = head_task(head);
@@ -76,8 +76,7 @@ int sampler_pass_damaged(struct bpf_sampler *sampler)
     return 0;
 }
 
-/* The one that is known by the record's pid. NULL: none; one that had its number before has ended.
- */
+/* The known process of the record's pid. NULL: unknown; a previous owner of the pid has ended. */
 static struct sampled *known_process(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
     struct sampled *process = processes_find(&sampler->processes, head->pid);
@@ -117,8 +116,8 @@ static uint32_t range_count(uint32_t depth, uint32_t record_size, size_t fixed)
     return depth < fits ? depth : (uint32_t)fits;
 }
 
-/* Open ranges that a record brings. Of what a thread did before an exec the names are not those of
- * the image that the process has now. */
+/* The open ranges of a record. Before an exec their names are not those of the process's current
+ * image. */
 static struct sampled_ranges told_ranges(const struct sampled *process,
                                          const struct sampler_head *head, uint32_t flags)
 {
@@ -126,7 +125,8 @@ static struct sampled_ranges told_ranges(const struct sampled *process,
     return (struct sampled_ranges){.known = known, .pid = process->pid, .time_ns = head->time_ns};
 }
 
-/* What a forked child has open: as its parent's thread at the fork, and none of it is its own. */
+/* The ranges inherited by a forked child: those of its parent's thread at the fork, and none of its
+ * own. */
 static void inherit_ranges(struct sampled *child, const struct sampled *parent,
                            const struct sampler_fork *fork)
 {
@@ -143,7 +143,7 @@ static void inherit_ranges(struct sampled *child, const struct sampled *parent,
         ranges->ranges[i] = (struct sampler_range){fork->ranges[i].name, SAMPLER_MARK_INHERITED};
 }
 
-/* Asked for now: when the child is sampled, its parent may be gone for long. */
+/* Resolves them now: when the child is sampled, its parent may have ended long ago. */
 static int ask_inherited(struct bpf_sampler *sampler, const struct sampled *child)
 {
     struct queued_sample question = {.child = child->pid, .ranges = child->inherited};
@@ -167,7 +167,7 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
         parent ? processes_fork(&sampler->processes, &task, fork->head.time_ns, parent) : NULL;
     if (!child)
         return -ENOMEM;
-    /* The kernel's copy may be older than what we think the parent had. */
+    /* The kernel's copy may be older than our state of the parent. */
     if (parent->published_ns >= fork->head.time_ns ||
         fork->space != (parent->space ? parent->space->number : 0))
         child->changed = true;
@@ -256,10 +256,10 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
 /* ---- Samples ----------------------------------------------------------------------------------
  */
 
-/* What sample and switch have in common. `record`: the first word of its ranges' fields. */
+/* The common part of sample and switch. `ranges`: of the record. */
 struct common {
     const struct sampler_head *head;
-    int64_t image_ns; /* when the image ran that it is of: a wait in an exec is the next one's */
+    int64_t image_ns; /* a time at which its image ran: a wait in an exec belongs to the next one */
     bool passing;     /* the thread only lacked a CPU */
     struct sampler_stack stack;
     uint32_t range_depth;
@@ -267,7 +267,7 @@ struct common {
     size_t fixed; /* size of the record without ranges */
 };
 
-/* What is of the image before the last exec may be told behind that; it is not remembered. */
+/* A record of the image before the last exec may arrive later; its thread is not cached. */
 static int64_t find_thread(struct bpf_sampler *sampler, struct sampled *process,
                            const struct common *common)
 {
@@ -295,7 +295,7 @@ int64_t sampler_thread_of(struct bpf_sampler *sampler, const struct sampler_head
     return process ? find_thread(sampler, process, &common) : -ENOMEM;
 }
 
-/* What the ranges of a record say of its path. */
+/* Sets the path's ranges from a record. */
 static void set_ranges(struct queued_sample *out, const struct sampled *process, uint32_t flags,
                        const struct sampled_ranges *own)
 {
@@ -385,7 +385,8 @@ static int take_launch(struct bpf_sampler *sampler, const struct sampler_sample 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
-/* Of one that slept already the kernel's part did not know yet where its interpreter's lock is. */
+/* For a thread that slept already, the kernel's part did not know yet the address of its
+ * interpreter's lock. */
 static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sampler_switch *record)
 {
     const struct sampled *process = processes_find(&sampler->processes, record->head.pid);
@@ -396,7 +397,7 @@ static uint32_t switch_flags(const struct bpf_sampler *sampler, const struct sam
     return record->flags | (gil ? SAMPLER_GIL_WAIT : 0);
 }
 
-/* Is it asked for by Python's own subprocess.py? */
+/* True if called from Python's own subprocess.py. */
 static bool is_in_subprocess(const struct trace *trace, uint32_t stack)
 {
     static const char name[] = "/subprocess.py";
@@ -416,7 +417,7 @@ static bool is_in_subprocess(const struct trace *trace, uint32_t stack)
     return false;
 }
 
-/* It waits for a command by waiting for what that prints, or by looking again and again. */
+/* True if it waits for a command by reading its output, or by polling. */
 static bool waits_for_command(const struct bpf_sampler *sampler, const struct sample *sample)
 {
     bool may_be =
@@ -451,8 +452,8 @@ static int take_switch(struct bpf_sampler *sampler, const struct sampler_switch 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
-/* Sums without a place. A thread's last ones come when it leaves its CPU for good: that may be long
- * after its process was said to end, which need not be known any more. */
+/* Sums without a place. A thread's last ones come when it leaves its CPU for good: possibly long
+ * after the end of its process was reported, which may be forgotten by then. */
 static int take_short(struct bpf_sampler *sampler, const struct sampler_short *record)
 {
     struct common common = {.head = &record->head,
@@ -485,8 +486,8 @@ static int take_code(struct bpf_sampler *sampler, const struct sampler_code *cod
     return error == -EBADMSG ? sampler_pass_damaged(sampler) : error;
 }
 
-/* Naming functions can take long on a busy machine, and all the while new processes would be
- * walked without tables: the kernel is told first. */
+/* Naming functions can take long on a busy machine, and meanwhile new processes would be
+ * walked without tables: publish to the kernel first. */
 static int publish_first(struct bpf_sampler *sampler, const struct sampler_head *record)
 {
     bool names = record->kind != SAMPLER_FORK && record->kind != SAMPLER_EXEC &&

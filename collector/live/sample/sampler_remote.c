@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The rung of remote reads: Python stacks of processes of the same user, without BPF and without
- * pausing anybody.
+ * pausing a process.
  *
- * At each tick every thread that is running is read; its sample stands for the CPU time that the
- * kernel says it used since its last one, so that sums are right even where ticks are missed. A
- * stack that moved while it was read is thrown away and counted; its time goes to the next one.
- * Native frames, kernel frames, threads without Python and time off CPU are not seen. Forks, execs
- * and ends are seen at looks, up to LIFE_EVERY_NS late.
+ * At each tick every running thread is read; its sample stands for its CPU time since its last one,
+ * by the kernel's accounting, so that sums are right even if ticks are missed. A stack that moved
+ * while it was read is discarded and counted; its time goes to the next one. Native frames, kernel
+ * frames, threads without Python and time off CPU are missing. Forks, execs and ends are detected
+ * at looks, up to LIFE_EVERY_NS late.
  * Thread-safety: one thread per object. */
 #include "sampler_rung.h"
 
@@ -31,31 +31,32 @@
 
 /* ---- Processes sampled from outside ---------------------------------------------------------- */
 
-/* A process as this rung sees it: its image, its interpreter, its threads and the CPU time they
- * used. A process is a pid and a start, a thread a tid and a start: the numbers come again. */
+/* A process in this rung: its image, its interpreter, its threads and their CPU time. A process is
+ * identified by pid and start, a thread by tid and start: the numbers are reused. */
 
 enum { REMOTE_THREADS_MAX = 4096, REMOTE_FRAMES_MAX = 512 };
 
 struct remote_thread {
     int32_t tid, ns_tid;
     uint64_t start_ticks;
-    uint64_t cpu_ns; /* that its last sample reached */
-    int64_t ordinal; /* in the trace; -1: it has no sample yet */
-    uint64_t pass;   /* the last one in which the interpreter had it */
+    uint64_t cpu_ns; /* at its last sample */
+    int64_t ordinal; /* in the trace; -1: not sampled yet */
+    uint64_t pass;   /* the last one in which the interpreter listed it */
 };
 
 struct remote_process {
-    struct process *entry; /* of the registry, where it hangs; NULL: another one has the pid */
+    struct process
+        *entry; /* of the registry, which refers back to it; NULL: the pid has another owner */
     int32_t pid, ns_pid;
-    int end_fd; /* tells how it ended; below 0: none */
+    int end_fd; /* gives its exit status; below 0: none */
     bool waits_exec;
-    bool ours; /* it began under our eyes: all of its CPU time is to be told */
+    bool ours; /* it began during the recording: all of its CPU time counts */
     uint64_t start_ticks;
-    uint64_t stack_begin; /* where the kernel put the stack of this image: another after an exec */
-    struct python_remote *python; /* NULL: no interpreter is known in it (yet) */
+    uint64_t stack_begin;         /* stack address of this image: changes with an exec */
+    struct python_remote *python; /* NULL: no known interpreter (yet) */
     int64_t next_try_ns, pause_ns, looked_ns;
-    uint64_t pass;       /* how often its threads were listed */
-    struct map64 by_tid; /* to one more than the place in threads */
+    uint64_t pass;       /* number of listings of its threads */
+    struct map64 by_tid; /* to 1 + index in threads */
     VEC(struct remote_thread) threads;
 };
 
@@ -65,7 +66,7 @@ struct remote_process {
 
 #define PAUSE_LONGEST_NS INT64_C(2000000000)
 
-/* CPU nanoseconds that a thread used so far, exact where the kernel counts them. False: gone. */
+/* A thread's CPU time so far in ns, exact if the kernel counts it. False: it has ended. */
 static bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns)
 {
     char path[64], text[128];
@@ -76,7 +77,7 @@ static bool remote_cpu_ns(int32_t pid, int32_t tid, uint64_t *ret_ns)
     return true;
 }
 
-/* NULL: not known. start_ticks 0: whenever it started. */
+/* NULL: unknown. start_ticks 0: any start. */
 static struct remote_process *remote_process_find(const struct lives *lives, int32_t pid,
                                                   uint64_t start_ticks)
 {
@@ -85,7 +86,7 @@ static struct remote_process *remote_process_find(const struct lives *lives, int
     return process && (start_ticks == 0 || process->start_ticks == start_ticks) ? process : NULL;
 }
 
-/* Begins with a process, now; NULL: out of memory. `stat` is what was read of it. */
+/* Adds a process, now; NULL: out of memory. `stat`: already read. */
 static struct remote_process *remote_process_create(struct lives *lives, int32_t pid,
                                                     const struct proc_stat *stat, int64_t now_ns)
 {
@@ -126,7 +127,7 @@ static void remote_process_destroy(struct remote_process *process)
     free(process);
 }
 
-/* Looks for its interpreter, seldom if there is none. */
+/* Searches for its interpreter, rarely if it has none. */
 static void remote_process_look(struct remote_process *process, int64_t now_ns)
 {
     char reason[PYTHON_REMOTE_REASON_MAX];
@@ -140,7 +141,7 @@ static void remote_process_look(struct remote_process *process, int64_t now_ns)
         process->pause_ns * 2 < PAUSE_LONGEST_NS ? process->pause_ns * 2 : PAUSE_LONGEST_NS;
 }
 
-/* Another program runs in it now. */
+/* Resets the process for a new program. */
 static void remote_process_exec(struct remote_process *process, const struct proc_stat *stat)
 {
     python_remote_close(process->python);
@@ -153,14 +154,14 @@ static void remote_process_exec(struct remote_process *process, const struct pro
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* NULL: not known. Valid until the next add or remove. */
+/* NULL: unknown. Valid until the next add or remove. */
 static struct remote_thread *remote_thread_find(const struct remote_process *process, int32_t tid)
 {
     const uint64_t *place = map64_find(&process->by_tid, (uint64_t)tid);
     return place ? &process->threads.items[*place - 1] : NULL;
 }
 
-/* Of a tid that is not known; NULL: out of memory. */
+/* Adds an unknown tid; NULL: out of memory. */
 static struct remote_thread *remote_thread_add(struct remote_process *process, int32_t tid,
                                                uint64_t start_ticks)
 {
@@ -178,7 +179,7 @@ static void remote_thread_remove(struct remote_process *process, struct remote_t
     uint64_t place;
     const struct remote_thread *last = &process->threads.items[process->threads.count - 1];
     map64_take(&process->by_tid, (uint64_t)thread->tid, &place);
-    if (thread != last) /* replaces a value, so it needs no memory */
+    if (thread != last) /* replaces a value, so it cannot fail */
         map64_put(&process->by_tid, (uint64_t)last->tid, place);
     *thread = *last;
     process->threads.count--;
@@ -204,7 +205,7 @@ static struct lives_task remote_thread_task(const struct remote_process *process
                                .thread_start_ns = thread->start_ticks * TICK_NS};
 }
 
-#define LIFE_EVERY_NS INT64_C(50000000) /* looks for children and ends */
+#define LIFE_EVERY_NS INT64_C(50000000) /* interval of looks for children and ends */
 
 enum { TRIES = 3, FREQUENCY_DEFAULT = 99 };
 
@@ -212,7 +213,7 @@ struct remote_sampler {
     struct sampler_options options;
     int timer_fd;
     int64_t now_ns, life_ns;
-    uint64_t begin_ticks; /* what starts later is ours */
+    uint64_t begin_ticks; /* processes that start later are ours */
     struct pace pace;
 
     VEC(struct remote_process *) processes;
@@ -222,7 +223,7 @@ struct remote_sampler {
     uint64_t samples, torn, ends[STACK_END_COUNT];
 };
 
-/* As field 22 of /proc/PID/stat counts. */
+/* In the unit of field 22 of /proc/PID/stat. */
 static uint64_t boot_ticks(void)
 {
     return (uint64_t)clock_boot_ns() / 10000000;
@@ -262,7 +263,7 @@ static int start_timer(struct remote_sampler *sampler)
     return set_timer(sampler, sampler->pace.fast ? options->first_hz : options->frequency_hz);
 }
 
-/* The weight of a sample is the CPU time since the one before, at any rate. */
+/* A sample's weight is the CPU time since the previous one, at any rate. */
 static void keep_pace(struct remote_sampler *sampler)
 {
     if (!pace_is_over(&sampler->pace, (uint64_t)sampler->now_ns))
@@ -271,8 +272,8 @@ static void keep_pace(struct remote_sampler *sampler)
     pace_slow(&sampler->pace, sampler->options.trace);
 }
 
-/* Whether the call is there at all: containers may deny it. Whose memory it reads is found out per
- * process. */
+/* Tests if the call exists: containers may deny it. Permission for a process is checked when it is
+ * opened. */
 static int try_read(void)
 {
     char from = 1, to = 0;
@@ -334,7 +335,7 @@ static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_e
     return -ENOMEM;
 }
 
-/* Since the last look at the process; `since_ns` is 0 at the first. */
+/* Reports an exec since the last look at the process; `since_ns` is 0 at the first. */
 static int tell_exec(struct remote_sampler *sampler, const struct lives_task *task,
                      const char *comm, int64_t since_ns)
 {
@@ -348,7 +349,7 @@ static int tell_exec(struct remote_sampler *sampler, const struct lives_task *ta
     return lives_exec_seen(sampler->options.lives, &seen);
 }
 
-/* Those that are known were seen to be alive just now. */
+/* Known children were seen alive just now. */
 static int add_child(struct remote_sampler *sampler, const struct remote_process *parent,
                      int32_t pid)
 {
@@ -362,13 +363,13 @@ static int add_child(struct remote_sampler *sampler, const struct remote_process
     fork.child = (struct lives_task){.pid = pid, .tid = pid, .start_ticks = status.start_ticks};
     fork.comm = status.comm;
     error = lives_fork(sampler->options.lives, &fork);
-    /* A fork has its parent's stack: with another one there was an exec already. */
+    /* A fork has its parent's stack: with another one it has already done an exec. */
     if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
         error = tell_exec(sampler, &fork.child, status.comm, 0);
     return error;
 }
 
-/* As the kernel lists them, of its first thread: others seldom have any. */
+/* Adds the children of its first thread, from the kernel's list: other threads rarely have any. */
 static int add_children(struct remote_sampler *sampler, const struct remote_process *parent)
 {
     char path[64];
@@ -396,7 +397,7 @@ static int remote_track(void *state, int32_t pid, unsigned flags)
 /* ---- Lives ------------------------------------------------------------------------------------
  */
 
-/* Its entry in the trace ends. */
+/* Ends its entry in the trace. */
 static void tell_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
                             struct remote_thread *thread)
 {
@@ -413,7 +414,7 @@ static void end_thread(struct remote_sampler *sampler, struct remote_process *pr
     remote_thread_remove(process, thread);
 }
 
-/* Those that the interpreter has no more may live on without it. */
+/* Threads that left the interpreter may live on without it. */
 static void end_gone_threads(struct remote_sampler *sampler, struct remote_process *process)
 {
     struct proc_stat status;
@@ -439,7 +440,7 @@ static void end_process(struct remote_sampler *sampler, struct remote_process *p
     remote_process_destroy(process);
 }
 
-/* An exec ends all threads but the first, which is another one of the trace from then on. */
+/* An exec ends all threads but the first, which becomes another one in the trace. */
 static int begin_image(struct remote_sampler *sampler, struct remote_process *process,
                        const struct proc_stat *status)
 {
@@ -454,7 +455,7 @@ static int begin_image(struct remote_sampler *sampler, struct remote_process *pr
     return tell_exec(sampler, &task, status->comm, process->looked_ns);
 }
 
-/* 1: it lives, or that cannot be found out now; 0: gone; -ENOMEM. */
+/* 1: it lives, or is unreadable now; 0: ended; -ENOMEM. */
 static int update_process(struct remote_sampler *sampler, struct remote_process *process)
 {
     struct proc_stat status;
@@ -471,7 +472,7 @@ static int update_process(struct remote_sampler *sampler, struct remote_process 
     return error ? error : 1;
 }
 
-/* Ends those that are gone. */
+/* Ends processes that have exited. */
 static int update_all(struct remote_sampler *sampler)
 {
     size_t kept = 0, known = sampler->processes.count;
@@ -504,7 +505,7 @@ static int update_lives(struct remote_sampler *sampler)
 /* ---- Samples ----------------------------------------------------------------------------------
  */
 
-/* Interned, root first; the ordinal or -ENOMEM. */
+/* Adds a stack, root first; the ordinal or -ENOMEM. */
 static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)
 {
     struct trace *trace = sampler->options.trace;
@@ -521,16 +522,16 @@ static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)
     return stack;
 }
 
-/* What a tick sees of a thread. */
+/* State of a thread at a tick. */
 struct glance {
     const struct python_remote_thread *place; /* in the interpreter */
     struct remote_thread *thread;
     struct proc_stat stat;
-    uint64_t used_ns; /* CPU time, ever */
+    uint64_t used_ns; /* CPU time, total */
 };
 
-/* The thread of that tid as it is known; another one if the tid was given to a new thread. 1; 0: it
- * is of a process that has the pid now; -ENOMEM. */
+/* Finds the thread of that tid, or adds one if the tid was reused. 1; 0: it belongs to a new owner
+ * of the pid; -ENOMEM. */
 static int find_thread(struct remote_sampler *sampler, struct remote_process *process,
                        struct glance *glance)
 {
@@ -571,7 +572,7 @@ static int glance_at(struct remote_sampler *sampler, struct remote_process *proc
     return glance->used_ns > glance->thread->cpu_ns && glance->stat.state == 'R';
 }
 
-/* A stack that held still, within a few tries. */
+/* Reads a consistent stack, within a few tries. */
 static uint32_t read_stack(struct remote_sampler *sampler, struct remote_process *process,
                            const struct python_remote_thread *thread, enum stack_end *ret_end)
 {

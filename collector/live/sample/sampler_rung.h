@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One way of sampling: a rung of the ladder. sampler.c picks the highest that works and hands every
- * call on to it; contracts are those of sampler.h. */
+/* One way of sampling: a rung of the ladder. sampler.c picks the highest that works and delegates
+ * every call to it; contracts are those of sampler.h. */
 #ifndef ANNOT_SAMPLER_RUNG_H
 #define ANNOT_SAMPLER_RUNG_H
 
@@ -22,9 +22,9 @@ struct sampler_rung {
     int (*fd)(const void *state);
     int (*timeout_ms)(const void *state);
     int (*step)(void *state);
-    int (*tell_waiting)(void *state); /* NULL: it does not know */
+    int (*tell_waiting)(void *state); /* NULL: unsupported */
     int (*finish)(void *state);
-    /* NULL: it cannot. */
+    /* NULL: unsupported. */
     int (*add_range)(void *state, const struct sampler_range_wish *wish,
                      struct sampler_range_told *ret_told);
 };
@@ -37,12 +37,12 @@ struct sampler {
 extern const struct sampler_rung sampler_rung_bpf;    /* sampler_bpf.c; if built with eBPF */
 extern const struct sampler_rung sampler_rung_remote; /* sampler_remote.c */
 
-/* ---- Pace: when a recording slows down, as short programs would have few samples at the rate of
+/* ---- Pace: the slow-down of a recording, as short programs would have few samples at the rate of
  * long ones ----
  *
- * It begins at sampler_options.first_hz, until so much CPU time was sampled: that bounds the cost,
- * and a launcher that waits does not use it up. Timers wake idle processors as well, so there is an
- * end by the clock, too. */
+ * It begins at sampler_options.first_hz, until enough CPU time was sampled: that bounds the cost,
+ * and a waiting launcher does not use it up. Timers wake idle processors as well, so a limit by the
+ * clock applies, too. */
 
 #define PACE_CPU_NS   UINT64_C(1000000000)
 #define PACE_CLOCK_NS UINT64_C(10000000000)

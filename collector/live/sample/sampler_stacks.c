@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of stacks from the kernel: addresses and code objects become frames when a part arrives,
- * because then the process's mappings are those of that time. Records are the kernel's, what they
- * say of a program's memory is the program's: bounded. Thread-safety: one thread per object. */
+ * while the process's mappings are those of that time. Records are from the kernel, the program's
+ * memory in them is foreign: bounded. Thread-safety: one thread per object. */
 #include "sampler_stacks.h"
 
 #include "clock_now.h"
@@ -18,10 +18,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* The mappings for an address of a part: the process's present ones, which are newer than the space
- * it was walked by; the space's where these do not know it any more. But while the process becomes
- * another image the present ones are the new one's already, and a part may be shared with processes
- * that are not. */
+/* The mappings for an address of a part: the process's current ones, which are newer than the space
+ * it was walked by; the space's if the address is unmapped now. But during an exec the current ones
+ * are already those of the new image, and a part may be shared with other processes. */
 static const struct mapping_list *address_list(const struct sampled *process,
                                                const struct space *space, uint64_t address)
 {
@@ -29,7 +28,7 @@ static const struct mapping_list *address_list(const struct sampled *process,
     return space && older ? space->list : process->list;
 }
 
-/* Frames of native addresses, leaf first, into a part that has room. */
+/* Adds frames of native addresses, leaf first, to a part that has room. */
 static int name_natives(struct bpf_sampler *sampler, struct sampled *process,
                         struct stack_part *part)
 {
@@ -75,7 +74,7 @@ static int take_kernel(struct bpf_sampler *sampler, const struct sampler_part *r
         int64_t frame = frame_kernel(&sampler->names, addresses[i]);
         if (frame < 0)
             return (int)frame;
-        /* Where names are hidden, one "[kernel]" is enough. */
+        /* With hidden names, one "[kernel]" is enough. */
         if (kept > 0 && last == frame && last == sampler->names.kernel_unnamed)
             continue;
         last = (uint32_t)frame;
@@ -135,7 +134,7 @@ int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *re
 /* ---- Walks ------------------------------------------------------------------------------------
  */
 
-/* So long a stack waits for rows that are being read, and at the end of the recording. */
+/* Limit of a stack's wait for rows being read, and at the end of the recording. */
 #define ROWS_NS      INT64_C(700000000)
 #define LAST_ROWS_NS INT64_C(2000000000)
 
@@ -146,7 +145,7 @@ struct native_walk {
     bool waits; /* for rows */
 };
 
-/* Asks for them. Waits unless that takes too long, or records would be lost meanwhile. */
+/* Requests the rows. Waits unless that takes too long, or records would be lost meanwhile. */
 static bool waits_for_rows(struct bpf_sampler *sampler, struct module *module)
 {
     int64_t most_ns = sampler->finished ? LAST_ROWS_NS : ROWS_NS;
@@ -234,11 +233,11 @@ int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *co
 /* ---- Stacks -----------------------------------------------------------------------------------
  */
 
-/* Longer than the kernel takes from the end of an image to the start of the next; not for ever,
- * should the exec's own record be lost. */
+/* Longer than the kernel takes from the end of an image to the start of the next; limited, in case
+ * the exec's own record is lost. */
 #define EXEC_NS UINT64_C(1000000000)
 
-/* Drops copies that were used: they come once. */
+/* Drops used copies: they come once. */
 static void forget_copy(struct bpf_sampler *sampler, const struct sampler_stack *stack)
 {
     if (stack->flags & SAMPLER_COPIED)
@@ -253,9 +252,8 @@ static int64_t stale_stack(struct bpf_sampler *sampler, struct sampler_stack *st
     return 0;
 }
 
-/* The index of the first frame that lies where something else is mapped now than when the walk's
- * space was made; count: none. Its own address is right, whoever called it was found by rows that
- * are not its own. */
+/* The index of the first frame whose place is mapped differently now than when the walk's space was
+ * made; count: none. Its own address is right, but its callers were found by wrong rows. */
 static uint32_t first_replaced(const struct stack_part *part, const struct mapping_list *then,
                                const struct mapping_list *now)
 {
@@ -274,8 +272,8 @@ enum { CUT_AT_BITS = 10 };
 
 _Static_assert(SAMPLER_NATIVE_MAX <= 1 << CUT_AT_BITS, "place and frame are one number");
 
-/* Of a native part, what can be relied on: a library may have taken the place of another one before
- * the program was told. NULL: out of memory. A part that was made for this must be dropped. */
+/* The reliable frames of a native part: a library may have replaced another one before the program
+ * got the new mappings. NULL: out of memory. The caller drops a part made for this. */
 static struct stack_part *cut_replaced(struct bpf_sampler *sampler, struct sampled *process,
                                        struct sampler_stack *stack, struct stack_part *part)
 {
@@ -326,7 +324,7 @@ int64_t sampler_find_stack(struct bpf_sampler *sampler, struct sampled *process,
     if ((stack->flags & SAMPLER_COPIED) && request.native)
         stack->native_end = request.native->end;
     if (process->fresh_list && sampler->now_ns - process->fresh_ns < EXEC_NS) {
-        /* The old image's stack is gone, the new one has none yet: it is all the kernel's time. */
+        /* The old image's stack is discarded, the new one has none yet: it is all kernel time. */
         request.native = request.python = NULL;
         stack->native_end = stack->python_end = STACK_NOT_WALKED;
     }

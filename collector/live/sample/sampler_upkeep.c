@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step does when the records are taken. Now and then it looks after things: files that could
- * not be opened are tried again, mappings and files that are not there any more are forgotten, and
- * processes whose end nobody told. Then it tells the kernel what was learned, and at times the
- * trace what was counted. Thread-safety: one thread per object. */
+/* The part of a step after the records. Periodic upkeep: retries files that could not be opened,
+ * drops unused mappings and files, and finds processes with an unreported end. Then publishes the
+ * results to the kernel, and at times the counters to the trace. Thread-safety: one thread per
+ * object. */
 #include "sampler_upkeep.h"
 
 #include "clock_now.h"
@@ -22,17 +22,18 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* ---- Ends and execs that were not told ------------------------------------------------------- */
+/* ---- Unreported ends and execs -------------------------------------------------------------- */
 
-/* Ends and execs of processes that were not told, because the ring was full or the kernel skipped
- * them: noticed by looking, a few processes a second. What /proc and the kernel's table say must be
- * said twice, with all that was told meanwhile between: a record may just be under way. */
+/* Ends and execs of processes that were not reported, because the ring was full or the kernel
+ * skipped them: found by inspection, a few processes a second. A finding in /proc and the kernel's
+ * table must be made twice, with all intermediate records processed between: a record may just be
+ * under way. */
 
 #define EXEC_NS UINT64_C(1000000000)
 
 enum { LOOKS = 64 };
 
-/* Not there, another process, or a zombie whose threads have all ended. */
+/* True if it is missing, another process, or a zombie with all threads ended. */
 static bool is_gone(struct sampled *process)
 {
     struct proc_stat now;
@@ -44,8 +45,8 @@ static bool is_gone(struct sampled *process)
     return now.start_ticks != process->proc_ticks || (now.state == 'Z' && now.thread_count <= 1);
 }
 
-/* An image is another one if its mappings were told to be, or if the kernel's table has begun the
- * entry anew. */
+/* An image is another one if its mappings were reported, or if the kernel's table has reset the
+ * entry. */
 static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct sampled *process)
 {
     struct sampler_process value;
@@ -78,7 +79,7 @@ static int begin_image(struct bpf_sampler *sampler, struct sampled *process)
 {
     char command[COMMAND_TEXT_SIZE];
     struct proc_stat now = {0};
-    (void)proc_stat(process->pid, &now); /* if it is gone, it has no name */
+    (void)proc_stat(process->pid, &now); /* without a name if it has ended */
     proc_command(process->pid, command);
     struct told_image image = {
         .task = task_of(process),
@@ -106,7 +107,8 @@ static int look_at(struct bpf_sampler *sampler, struct sampled *process)
         return 0;
     sampler_end_untold(sampler, process, sampler->now_ns);
     if (process->entry)
-        (void)bpf_program_remove_process(sampler->program, process->pid); /* or it was gone */
+        (void)bpf_program_remove_process(sampler->program,
+                                         process->pid); /* or it was already deleted */
     return 0;
 }
 
@@ -126,14 +128,14 @@ static int look_untold(struct bpf_sampler *sampler)
 
 #define UPKEEP_NS UINT64_C(1000000000)
 
-/* Short programs come again and again: their tables and names are kept for so long, or when there
- * are very many of them, for a short time. */
+/* Short programs recur: their tables and names are kept this long, or with very many of them, for a
+ * short time. */
 #define KEEP_NS       UINT64_C(10000000000)
 #define KEEP_SHORT_NS UINT64_C(1500000000)
 
 enum { UNNEEDED_MAX = 256 };
 
-/* Whether there are descriptors again: 1 = no; 0, -ENOMEM. */
+/* Retries files, and detects free descriptors: 1 = none; 0, -ENOMEM. */
 static int retry_list(struct bpf_sampler *sampler, const struct sampled *process)
 {
     int error = 0;
@@ -233,12 +235,12 @@ int sampler_upkeep(struct bpf_sampler *sampler)
     return error ? error : retry_missing(sampler);
 }
 
-/* ---- Telling the kernel ---------------------------------------------------------------------- */
+/* ---- Publishing to the kernel ---------------------------------------------------------------- */
 
-/* Tells the kernel what was learned: a space for each changed list of mappings, one for all
- * processes that share the list, then the process's value. */
+/* Publishes changes to the kernel: a space for each changed list of mappings, one for all processes
+ * that share the list, then the process's value. */
 
-/* The newest space of a list; made if there is none. */
+/* The newest space of a list; made if missing. */
 static int list_space(struct bpf_sampler *sampler, struct mapping_list *list,
                       struct space **ret_space)
 {
@@ -253,7 +255,8 @@ static int list_space(struct bpf_sampler *sampler, struct mapping_list *list,
     return error;
 }
 
-/* What the kernel's part learned about an interpreter holds for all processes of its module. */
+/* A value learned by the kernel's part about an interpreter is valid for all processes of its
+ * module. */
 static int32_t cframe_offset(struct bpf_sampler *sampler, const struct sampled *process)
 {
     const struct sampled_interpreter *it = &process->interpreter;
@@ -273,7 +276,8 @@ static int write_process(struct bpf_sampler *sampler, const struct sampled *proc
         .mapping_count = process->space ? process->space->count : 0,
         .flags = process->waits_exec ? SAMPLER_WAIT_EXEC : 0,
         .tls_offset = process->tls_offset,
-        .image = process->fresh_list ? 0 : process->image, /* its list may be that of the next */
+        .image =
+            process->fresh_list ? 0 : process->image, /* its list may be that of the next image */
     };
     if (it->state == INTERPRETER_FOUND) {
         value.python = it->python;
@@ -286,7 +290,7 @@ static int write_process(struct bpf_sampler *sampler, const struct sampled *proc
     return bpf_program_set_process(sampler->program, process->pid, &value, true);
 }
 
-/* Gone processes keep their lists, for records under way; the kernel has no value of them. */
+/* Ended processes keep their lists, for records under way; the kernel has no value for them. */
 static int publish_process(struct bpf_sampler *sampler, struct sampled *process)
 {
     struct space *space = NULL;
@@ -307,7 +311,7 @@ static int publish_process(struct bpf_sampler *sampler, struct sampled *process)
     return 0;
 }
 
-/* Lists of which rows were loaded get another space. */
+/* Makes new spaces for lists with newly loaded rows. */
 static int load_wanted(struct bpf_sampler *sampler)
 {
     struct spaces *spaces = &sampler->spaces;
@@ -353,8 +357,8 @@ void sampler_sweep(struct bpf_sampler *sampler)
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
-/* Counters of the kernel's part and of ours, as facts of the trace: what was taken, how stacks
- * ended, what was lost and why. */
+/* Writes counters of the kernel's part and of ours, as facts of the trace: records taken, ends of
+ * stacks, losses and their reasons. */
 
 static const char *const loss_names[SAMPLER_LOSS_COUNT] = {
     [SAMPLER_LOSS_RING_FULL_SAMPLE] = "samples: the ring was full",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is mapped, and snapshots of that for the BPF program: writes slices and counts users. A
+/* Lists of mappings, and snapshots of them for the BPF program: writes slices and counts users. A
  * slice is written before any process refers to it, so the program never sees half of one.
  * Thread-safety: one thread per object. */
 #include "spaces.h"
@@ -35,7 +35,7 @@ void mapping_list_unref(struct mapping_list *list)
     free(list);
 }
 
-/* The first mapping that ends behind the address. */
+/* The first mapping that ends after the address. */
 static size_t find_index(const struct mapping_list *list, uint64_t address)
 {
     size_t low = 0, high = list->count;
@@ -55,7 +55,7 @@ const struct mapping *mapping_list_find(const struct mapping_list *list, uint64_
     return index < list->count && list->items[index].begin <= address ? &list->items[index] : NULL;
 }
 
-/* A list of one's own with room for two more. */
+/* Makes the list exclusive, with room for two more. */
 static int make_own(struct mapping_list **list)
 {
     struct mapping_list *old = *list;
@@ -151,7 +151,8 @@ static uint16_t kind_of(const struct module *module)
     return kinds[module ? module->rows : MODULE_ROWS_NONE];
 }
 
-/* Entries of one mapping: one for each part of its module that lies in it. Writes if `to`. */
+/* The entries of one mapping: one for each part of its module inside it. Writes them to `to` if not
+ * NULL. */
 static uint32_t write_mapping(const struct mapping *mapping, struct sampler_mapping *to)
 {
     const struct module *module = mapping->module;
@@ -192,7 +193,7 @@ static uint32_t write_list(const struct mapping_list *list, struct sampler_mappi
     return count;
 }
 
-/* How many of its mappings are of that kind. */
+/* The number of its mappings of that kind. */
 static uint32_t count_kind(const struct mapping_list *list, uint16_t kind)
 {
     uint32_t count = 0;
@@ -274,7 +275,7 @@ void spaces_sweep(struct spaces *spaces, uint64_t now_ns, uint64_t step)
     }
 }
 
-/* The mapping of the list that an entry of the slice belongs to. */
+/* Loads the rows of the list's mapping that an entry of the slice belongs to. */
 static int load_entry(const struct space *space, const struct sampler_mapping *entry,
                       struct modules *modules)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of stacks, in a map of blocks, and whole stacks made of them.
+/* Parts of stacks, in a map of blocks, and whole stacks joined from them.
  * Thread-safety: one thread per object. */
 #include "stack_join.h"
 
@@ -16,7 +16,7 @@
 enum { PARTS_BYTES_MAX = 12 << 20, LEAVING_STEPS = 2 };
 
 #define UNUSED_NS UINT64_C(300000000)
-#define SWEEP_NS  UINT64_C(100000000) /* at most so often */
+#define SWEEP_NS  UINT64_C(100000000) /* minimum interval */
 
 static size_t part_bytes(uint32_t count)
 {
@@ -42,7 +42,7 @@ static void remove_at(struct stack_parts *parts, size_t index)
     if (index == parts->all.count)
         return;
     part = parts->all.items[index];
-    wide_map_put(&parts->by_key, WIDE_KEY(part->kind, part->hash), index + 1); /* no grow */
+    wide_map_put(&parts->by_key, WIDE_KEY(part->kind, part->hash), index + 1); /* cannot fail */
 }
 
 static size_t find_index(const struct stack_parts *parts, enum part_kind kind, uint64_t hash)
@@ -87,7 +87,7 @@ void stack_parts_drop(struct stack_parts *parts, enum part_kind kind, uint64_t h
         remove_at(parts, index - 1);
 }
 
-/* The program is told before a part goes, and it stays if it was used since. */
+/* The program is asked to resend a part before it is dropped; a part used since then is kept. */
 static bool must_go(struct stack_parts *parts, struct stack_part *part, uint64_t now_ns,
                     uint64_t step)
 {
@@ -115,8 +115,8 @@ void stack_parts_sweep(struct stack_parts *parts, uint64_t now_ns, uint64_t step
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-/* Joins by address through python_stack_join. Parts that came with different samples are made
- * comparable by their bases. A stack that was joined before costs one look-up. */
+/* Joins by address through python_stack_join. Parts of different samples are made comparable by
+ * their bases. A stack that was joined before costs one look-up. */
 
 enum {
     KNOWN_MAX = 1 << 18,
@@ -124,7 +124,7 @@ enum {
     FRAMES_MAX = USER_MAX + SAMPLER_KERNEL_MAX + 2,
 };
 
-/* Places relative to a base are moved here, so that they stay positive. */
+/* Offset of places relative to a base, so that they stay positive. */
 #define PLACE_ORIGIN (UINT64_C(1) << 48)
 
 /* A stack being put together, leaf first. */
@@ -152,7 +152,7 @@ static uint64_t rebase(uint64_t place, uint64_t base)
     return place && base ? place - base + PLACE_ORIGIN : place;
 }
 
-/* Python and native frames in one order. Returns how many Python frames had to be guessed. */
+/* Merges Python and native frames. Returns the number of guessed Python frames. */
 static uint32_t pile_user(struct pile *pile, const struct join_request *request)
 {
     static _Thread_local struct python_native natives[SAMPLER_NATIVE_MAX];
@@ -187,9 +187,9 @@ static void pile_part(struct pile *pile, const struct stack_part *part, bool pyt
         pile_add(pile, part->items[i].frame, python);
 }
 
-/* Where the collector's own frame goes: outside its outermost function, else, if we were told that
- * it runs, directly above the innermost Python frame. `first`: where the user's frames begin.
- * Returns count if nowhere. */
+/* The place for the collector's own frame: outside its outermost function, else, if it is reported
+ * as running, directly above the innermost Python frame. `first`: the first user frame. Returns
+ * count if there is none. */
 static uint32_t collector_place(const struct pile *pile, const struct address_frames *names,
                                 uint32_t first, bool told)
 {
@@ -226,7 +226,7 @@ static bool is_cut(uint8_t end)
     return end != STACK_NOT_WALKED && end != STACK_COMPLETE && end != STACK_NO_THREAD;
 }
 
-/* What is missing stands at the root. */
+/* Adds a note about missing frames at the root. */
 static int pile_note(struct pile *pile, struct address_frames *names,
                      const struct join_request *request)
 {
@@ -253,7 +253,7 @@ static int64_t intern_pile(const struct pile *pile, struct stacks *stacks)
 
 static uint64_t hash_of(const struct stack_part *part)
 {
-    return part ? part->hash : 0; /* of one that is there it is not 0 */
+    return part ? part->hash : 0; /* hashes of parts are never 0 */
 }
 
 static struct wide_key request_key(const struct join_request *request)

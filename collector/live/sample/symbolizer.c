@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions go from main's list into the thread's, as a whole, and answers back the same way: each
- * side has a list of its own, and both share what lies behind `lock`. A source belongs to main,
- * what it stands for (struct code_source) to the thread from the first question until it says that
- * the source was released; then main frees it. */
+/* Questions move from main's list to the thread's, as a whole, and answers back the same way: each
+ * side has a separate list, and the fields under `lock` are shared. A source belongs to main, its
+ * struct code_source to the thread from the first question until it reports that the source was
+ * released; then main frees it. */
 #include "symbolizer.h"
 
 #include "clock_now.h"
@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* At the end one question may still take seconds, or for ever on a file system that hangs. */
+/* At the end one question may still take seconds, or forever on a file system that hangs. */
 #define LEAVE_NS INT64_C(50000000)
 
 enum { LIST_KEPT = 1024 };
@@ -59,19 +59,19 @@ struct answer_list {
 struct symbolizer {
     pthread_mutex_t lock;
     pthread_cond_t asked, answered;
-    struct question_list asks;  /* these four behind the lock */
+    struct question_list asks;  /* these four under the lock */
     struct answer_list answers; /* not taken yet */
     bool running, ending, busy;
-    bool keeping;   /* what was read is put into memory of main's */
-    bool abandoned; /* main has gone: the thread frees all */
+    bool keeping;   /* the rows read are being put into memory of main's */
+    bool abandoned; /* main has left: the thread frees all */
     pthread_t thread;
     struct question_list work; /* the thread's */
     struct answer_list made;   /* the thread's */
     struct row_reader reader;
     struct answer_list taken; /* these are main's */
-    size_t next;              /* of taken */
-    uint32_t waiting;         /* questions without an answer that was taken */
-    bool failed;              /* there can be no thread */
+    size_t next;              /* index in `taken` */
+    uint32_t waiting;         /* questions without a taken answer */
+    bool failed;              /* thread creation failed */
     VEC(struct asked_source *) sources;
 };
 
@@ -167,7 +167,7 @@ static void add_place(void *context, uint64_t begin, uint64_t end)
     answer->end = end;
 }
 
-/* False: main goes. */
+/* False: main leaves. */
 static bool begin_keeping(struct symbolizer *symbolizer)
 {
     pthread_mutex_lock(&symbolizer->lock);
@@ -225,7 +225,7 @@ static void answer_one(struct symbolizer *symbolizer, struct answer_list *list,
     }
 }
 
-/* Behind those that were not taken yet. With the lock. */
+/* Appends answers to the untaken ones. Call with the lock. */
 static void hand_over(struct answer_list *made, struct answer_list *to)
 {
     size_t texts = to->texts.count;
@@ -248,7 +248,7 @@ static void hand_over(struct answer_list *made, struct answer_list *to)
     made->lost = 0;
 }
 
-/* Answers what was asked up to now. With the lock, which is let go meanwhile. */
+/* Answers the questions so far. Call with the lock, which is released meanwhile. */
 static void work_off(struct symbolizer *symbolizer)
 {
     struct question_list asked = symbolizer->asks;
@@ -268,8 +268,8 @@ static void work_off(struct symbolizer *symbolizer)
     pthread_cond_signal(&symbolizer->answered);
 }
 
-/* `annot record` hurries main, which must drain buffers before they are full. Nothing is lost while
- * a name is looked for, so that takes its turn with the program's own threads. */
+/* `annot record` raises the priority of main, which must drain buffers before they are full. A
+ * pending name loses no data, so this thread runs at the program's own priority. */
 static void take_turns(void)
 {
     if (getpriority(PRIO_PROCESS, 0) < 0) /* of this thread */
@@ -308,7 +308,7 @@ static void start(struct symbolizer *symbolizer)
 
 /* ---- Main ---- */
 
-/* Waits while the thread has questions; with the lock. */
+/* Waits while the thread has questions; call with the lock. */
 static void await_idle(struct symbolizer *symbolizer, int64_t until_ns)
 {
     const struct timespec until = clock_own_time(until_ns);
@@ -412,7 +412,7 @@ int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *sour
     return ask(symbolizer, &(struct question){.source = source, .kind = ASK_ROWS});
 }
 
-/* A large library has many at once; memory for these is not kept. */
+/* A large library has many at once; frees their memory. */
 static void empty(struct answer_list *list)
 {
     if (list->answers.capacity > LIST_KEPT)
@@ -445,7 +445,7 @@ static void forget_source(struct symbolizer *symbolizer, struct asked_source *so
     }
 }
 
-/* Whether it is one for the caller. */
+/* True if the answer is for the caller. */
 static bool settle(struct symbolizer *symbolizer, const struct answer *answer)
 {
     if (answer->kind == ANSWER_RELEASED) {

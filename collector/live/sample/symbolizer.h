@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of frames, found on a thread of its own.
+/* Finds names of frames on a separate thread.
  *
  *     symbolizer_create -> { symbolizer_ask | symbolizer_take }* -> symbolizer_await
  *
- * Main tells a source and an address and gets back a text. The thread touches nothing of main's: it
- * begins with the first question and answers in the order of questions. Where there can be no
- * thread, questions are answered at once. Thread-safety: all functions are main's. */
+ * Main passes a source and an address and receives a text. The thread touches nothing of main's: it
+ * starts with the first question and answers in the order of questions. If it cannot be created,
+ * questions are answered at once. Thread-safety: all functions are main's. */
 #ifndef ANNOT_SYMBOLIZER_H
 #define ANNOT_SYMBOLIZER_H
 
 #include "code_source.h"
 
-/* So many may be asked and not yet be answered. */
+/* Maximum of unanswered questions. */
 enum { SYMBOLIZER_QUESTIONS_MAX = 65536 };
 
 struct symbolizer;
 
-/* A source as main has it. */
+/* Main's view of a source. */
 struct asked_source {
     struct code_source *code;
-    void *owner;      /* main's; NULL: it is gone */
+    void *owner;      /* main's; NULL: it was destroyed */
     int64_t asked_ns; /* main's */
 };
 
@@ -28,25 +28,24 @@ struct asked_source {
 struct symbolizer *symbolizer_create(void);
 void symbolizer_destroy(struct symbolizer *symbolizer);
 
-/* Takes `code` over, which may be NULL: then NULL. NULL: out of memory. */
+/* Takes over `code`; returns NULL if that is NULL. NULL: out of memory. */
 struct asked_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
                                     void *owner);
-/* Nothing more will be asked of it; what was asked is answered. Accepts NULL. */
+/* Ends the questions to a source; earlier ones are answered. Accepts NULL. */
 void symbolizer_release(struct symbolizer *symbolizer, struct asked_source *source);
 
-/* What a frame is called. `frame` 0: what is known of an image is to be read anew. 0, -ENOMEM,
- * -EAGAIN: too many wait. */
+/* Requests the name of a frame. `frame` 0: reread the names of an image. 0, -ENOMEM, -EAGAIN: too
+ * many are pending. */
 int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, uint64_t address,
                    uint32_t frame);
-/* Where functions of that name are; `is` is called by the thread. */
+/* Requests the ranges of functions of that name; the thread calls `is`. */
 int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *source,
                           bool (*is)(const char *name));
 
 /* Instead of names: a second thread of this kind reads the unwind rows of files, which takes up to
- * a tenth of a second for a large library, and would stand behind its names. `keep` puts them where
- * they belong (NULL: there are none, for that error) and returns what is answered, or NULL; it is
- * not called any more, and not running, when destroy returns. The directory must outlive the
- * process's last thread. */
+ * a tenth of a second for a large library, and would be delayed by its names. `keep` stores them
+ * (NULL: none, for that error) and returns the answer, or NULL; it is not called any more, and not
+ * running, when destroy returns. The directory must outlive the process's last thread. */
 struct read_rows;
 struct unwind_table;
 
@@ -62,16 +61,16 @@ int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *sour
 struct symbol_answer {
     struct asked_source *source;
     uint32_t frame; /* 0: a place of a function, [begin, end) */
-    bool place;     /* the text is none of a function */
+    bool place;     /* the text is a place, not a function */
     uint64_t begin, end;
-    const char *text;       /* until the next symbolizer_take */
+    const char *text;       /* valid until the next symbolizer_take */
     struct read_rows *rows; /* free */
 };
 
-/* The next answer, if there is one. */
+/* Takes the next answer, if any. */
 bool symbolizer_take(struct symbolizer *symbolizer, struct symbol_answer *ret_answer);
 
-/* Waits until all is answered, or that time (CLOCK_MONOTONIC). */
+/* Waits until all are answered, or that time (CLOCK_MONOTONIC). */
 void symbolizer_await(struct symbolizer *symbolizer, int64_t until_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of blocking system calls. What is not in it waits for a disk if the kernel counts the
+/* The table of blocking system calls. A call not in it waits for a disk if the kernel accounts the
  * task as waiting for I/O, else for something unknown. Thread-safety: pure functions. */
 #include "wait_class.h"
 
@@ -10,7 +10,7 @@
 
 enum wait_class {
     CLASS_UNKNOWN = 0,
-    CLASS_FILE, /* as its file's kind says */
+    CLASS_FILE, /* by its file's kind */
     CLASS_DISK,
     CLASS_SOCKET,
     CLASS_LOCK,
@@ -174,21 +174,21 @@ static enum wait_reason class_reason(enum wait_class class, const struct wait_fa
     }
 }
 
-/* select(0, ...) waits for time alone: Python's time.sleep() before 3.11. */
+/* select(0, ...) only waits for time: Python's time.sleep() before 3.11. */
 static bool selects_nothing(const struct wait_facts *facts)
 {
     return (facts->syscall == SYS_select || facts->syscall == SYS_pselect6) &&
            (int32_t)facts->argument == 0;
 }
 
-/* Bits of the kernel's __state: a signal has stopped the thread, or a debugger. */
+/* Bits of the kernel's __state: the thread is stopped by a signal, or a debugger. */
 enum { STATE_STOPPED = 4, STATE_TRACED = 8 };
 
 enum wait_reason wait_classify(const struct wait_facts *facts)
 {
     if (facts->flags & SAMPLER_PREEMPTED)
         return WAIT_PREEMPTED;
-    if (facts->state & (STATE_STOPPED | STATE_TRACED)) /* wherever it was: SIGCONT ends it */
+    if (facts->state & (STATE_STOPPED | STATE_TRACED)) /* in any system call: SIGCONT ends it */
         return WAIT_SIGNAL;
     if (facts->flags & SAMPLER_GIL_WAIT)
         return WAIT_GIL;
