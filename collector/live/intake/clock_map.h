@@ -46,7 +46,7 @@ void clock_map_fini(struct clock_map *map);
 int clock_map_advance(struct clock_map *map);
 
 /* Adds an anchor from another source if it is plausible: within 1 ms + 1/1000 of the measured rate.
- * For segments whose collector died. 0, -EBADMSG or -ENOMEM. */
+ * For segments of dead collectors. 0, -EBADMSG or -ENOMEM. */
 int clock_map_offer(struct clock_map *map, struct clock_anchor anchor);
 
 /* Converts outside the current line; takes an anchor for times later than all anchors. Never fails:

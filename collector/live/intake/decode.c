@@ -448,7 +448,7 @@ static uint8_t continues(const struct annot_record *record)
     return record->level >> 6;
 }
 
-/* Fast path: adds a run of pushes and pops without parts, whose names are known. Nearly all records
+/* Fast path: adds a run of pushes and pops without parts and with known names. Nearly all records
  * are of this kind. Returns the bytes consumed. */
 static uint32_t add_plain(struct decode_pass *pass, const uint8_t *bytes, uint32_t size)
 {

@@ -583,7 +583,7 @@ int drain_publish(struct drain *drain)
     uint32_t high = error == 0 ? shared.thread_high : 0;
     if (high > drain->segment->info.thread_count)
         high = drain->segment->info.thread_count;
-    /* A thread whose record is not found has left: another thread took the record. */
+    /* A thread has left if its record is not found: another thread took the record. */
     for (size_t i = 0; i < drain->threads.count; i++)
         drain->threads.items[i].left = true, drain->threads.items[i].in_record = false;
     for (uint32_t i = 0; i < high && error == 0; i++)

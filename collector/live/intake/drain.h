@@ -157,8 +157,8 @@ int drain_seal(struct drain *drain, uint64_t ticket);
 /* Gives back the blocks that were read whole and are completely in the file. */
 void drain_free(struct drain *drain, uint64_t written);
 
-/* State of a thread in a continued recording: for each kind of events, the part of a block up to
- * whose end the recording has them. */
+/* State of a thread in a continued recording: for each kind of events, the last part of a block
+ * that it contains. */
 struct drain_resumed {
     struct decode_thread thread;
     struct batch_source last[DRAIN_KINDS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a flight recorder whose program may overwrite blocks at any time: copies all blocks as fast
- * as possible, at the end or for a snapshot, and decodes them afterwards.
+/* Reads a flight recorder while its program may overwrite blocks at any time: copies all blocks as
+ * fast as possible, at the end or for a snapshot, and decodes them afterwards.
  *
  * The newest are copied first, because the oldest are overwritten next: a program that writes
  * faster than this copies costs only the oldest blocks. Blocks claimed after the instant of the

@@ -173,7 +173,7 @@ static int64_t end_time(const struct intake *intake, const struct segment_source
     return last != 0 && last < clock_now_ns() ? last : clock_now_ns();
 }
 
-/* Reads the rest of a segment whose process has ended; takes several calls if room is short. */
+/* Reads the rest of the segment of an ended process; takes several calls if room is short. */
 static int empty_source(struct intake *intake, struct segment_source *source, bool replaced)
 {
     int64_t bytes = drain_visit(source->drain, DRAIN_DEAD);
@@ -230,8 +230,7 @@ struct filter_rules *intake_filter(struct intake *intake)
     return &intake->filter;
 }
 
-/* Writes the filter's masks to a segment. If that fails the process sends more than was asked for.
- */
+/* Writes the filter's masks to a segment. On failure the process sends more than requested. */
 static int tell_filter(struct intake *intake, struct segment_source *source)
 {
     struct drain *drain = source->drain;

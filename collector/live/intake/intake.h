@@ -38,7 +38,7 @@ struct intake_options {
     void *sink_context;
 };
 
-/* State of one thread in a recording whose collector died. */
+/* State of one thread in a recording of a dead collector. */
 struct intake_known {
     uint32_t serial; /* as in the trace */
     struct drain_resumed resumed;

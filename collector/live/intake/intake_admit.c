@@ -119,7 +119,7 @@ static int enter(struct intake *intake, struct segment_source *source)
         source->who.ordinal = (uint32_t)ordinal;
         if (source->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
-            for (int i = 0; i < MISUSE_SCHEMA; i++) /* later ones are not recounted */
+            for (int i = 0; i < MISUSE_SCHEMA; i++) /* MISUSE_SCHEMA is not recounted */
                 entry->misuse[i] = 0;
             for (int i = 0; i < QUEUED_FOUND; i++)
                 entry->queued[i] = 0;
@@ -155,7 +155,7 @@ static void on_pair(void *context, uint32_t child, uint32_t parent)
 }
 
 /* Adds the process to its relatives: the youngest candidate is its parent, and it may itself be the
- * parent of processes whose segment was found earlier. 0 or -ENOMEM. */
+ * parent of processes found earlier. 0 or -ENOMEM. */
 static int find_family(struct intake *intake, struct segment_source *source)
 {
     int64_t place =
@@ -302,7 +302,7 @@ static struct intake_pending pending_name(const struct found *found, const char 
     return pending;
 }
 
-/* True for an incomplete file whose maker has died: it is empty. */
+/* True for an incomplete file of a dead maker: it is empty. */
 static bool is_abandoned(const char *name)
 {
     struct segment_name parsed;
@@ -321,7 +321,7 @@ void intake_remove_junk(struct intake *intake)
     intake->junk.count = 0;
 }
 
-/* Notes a libannot of another major version, whose segment cannot be read. */
+/* Notes an unreadable segment of another major version of libannot. */
 static int note_version(struct intake *intake, const char *name)
 {
     struct segment_name parsed;

@@ -80,7 +80,7 @@ int intake_discover(struct intake *intake);
 /* Records in the registry that all segments complete by then are known. 0 or -ENOMEM. */
 int intake_note_search(struct intake *intake, int64_t until_ns);
 
-/* Call at the end of the session: removes junk whose maker is dead. */
+/* Call at the end of the session: removes junk of dead makers. */
 void intake_remove_junk(struct intake *intake);
 
 #endif

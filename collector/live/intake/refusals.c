@@ -106,7 +106,7 @@ static int list_spans(const struct directory *directory, struct sweep *sweep)
             error = vec_push(&sweep->spans, ((struct session_span){session.begin_generation,
                                                                    session.end_generation, 0}));
         else if (error != -EMFILE && error != -ENFILE && error != -ENOMEM)
-            error = 0; /* invalid: counts as without a session */
+            error = 0; /* unreadable: it claims no slots */
     }
     closedir(stream);
     return error;
@@ -346,7 +346,7 @@ static bool is_target(const struct refusal_target *target, int32_t pid, uint64_t
     return target->pid == pid && target->pid_ns == pid_ns;
 }
 
-/* True if a process whose session is unknown or over belongs to this one: named by `annot attach`,
+/* True if a process with an unknown or ended session belongs to this one: named by `annot attach`,
  * or a descendant of ours or of one of our processes. */
 static bool is_ours(const struct refusals *refusals, const struct refused *refused,
                     const struct annot_refusal_slot *slot)

@@ -22,7 +22,7 @@
  * records that. 0 or -errno. */
 int refusal_pages_begin(const struct directory *directory, const struct session_file *file);
 
-/* Frees slots. A slot whose owner died while taking it stays taken: it has no counts. */
+/* Frees slots. A slot stays taken if its owner died while taking it: it has no counts. */
 void refusal_pages_sweep(const struct directory *directory);
 
 /* ---- Reports -------------------------------------------------------------------------------- */

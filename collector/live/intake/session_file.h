@@ -50,7 +50,8 @@ void session_file_add_nested(const struct directory *directory, uint64_t parent_
  * session's. 0 or -errno. */
 int session_file_end(const struct session_file *file);
 
-/* Allows activity outside of segments from `now_ns` on; an earlier time stays. 0 or -errno. */
+/* Records `now_ns` as the time from which its programs may act unrecorded; keeps an earlier time. 0
+ * or -errno. */
 int session_file_unwatched(const struct session_file *file, int64_t now_ns);
 
 /* The slots of refused processes that may belong to a session: see struct annot_session. */
@@ -58,7 +59,7 @@ struct session_span {
     uint64_t begin_generation, end_generation, unnamed_before;
 };
 
-/* Stores `span` at the session's begin, after which the current slots do not count. 0 or -errno. */
+/* Stores `span` at the session's begin; session_file_span reads the current one. 0 or -errno. */
 int session_file_begin(const struct session_file *file, const struct session_span *span);
 int session_file_span(const struct session_file *file, struct session_span *ret_span);
 

@@ -346,7 +346,8 @@ static void lives_tell_end(struct lives *lives, const struct process *life)
 }
 
 /* Moves the entry of the image before an exec to the image after it, if the former did nothing
- * itself. If that one later turns out to have done something, it gets an entry again. */
+ * itself. lives_give_back undoes this if that image turns out to have done something; it has no
+ * entry then. */
 static bool lives_take_over(struct lives *lives, struct image *image)
 {
     struct image *before = image->before;

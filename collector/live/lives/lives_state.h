@@ -22,7 +22,7 @@ struct title {
     int64_t due_ns, pause_ns;
     bool hurried;  /* the last look followed early, to confirm a new title */
     uint64_t seen; /* hash of the last title; 0 = no title */
-    uint32_t name; /* string in the trace; 0 = none */
+    uint32_t name; /* string in the trace; 0 = unset */
     uint32_t changes;
 };
 

@@ -63,7 +63,7 @@ static struct trace_thread *entry_of(const struct lives *lives, const struct thr
     return trace_thread(lives->trace, (uint32_t)record->ordinal);
 }
 
-/* Gives the record an entry of the trace if it has none. 0 or -ENOMEM. */
+/* Gives the record an entry of the trace if it lacks one. 0 or -ENOMEM. */
 static int enter(struct lives *lives, uint32_t process, struct thread_record *record)
 {
     if (record->ordinal >= 0)

@@ -81,7 +81,7 @@ struct names {
     names_function_fn *function; /* or NULL: functions are named FILE+0xOFFSET */
     void *function_context;
     VEC(struct names_known_function) functions;
-    uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: none yet */
+    uint32_t call_scopes[NAMES_KINDS]; /* of ranges with such a name; 0: not made yet */
     uint32_t walked;                   /* ids before this one are in domains and categories */
     uint32_t walk_end;                 /* string_used / 16 at the last walk */
     uint64_t walk_cost;

@@ -427,7 +427,7 @@ struct control_store {
 static int control_work(void *context)
 {
     const struct control_store *store = context;
-    annot_store_relaxed(store->to, store->value); /* a hint; orders nothing */
+    annot_store_relaxed(store->to, store->value); /* a hint; without ordering */
     return 0;
 }
 

@@ -246,7 +246,8 @@ static bool is_entry(struct look_place *place, uint32_t index)
            address - module->bias - elf_file_entry(module->file) < ENTRY_SIZE;
 }
 
-/* NULL, or the reason why it is unsafe. */
+/* NULL, or the reason why a call is unsafe. The C library's frames inside of a plain wait are
+ * allowed. */
 static const char *find_danger(struct look_place *place)
 {
     uint32_t count = place->walk.count, first = 0, last = count;
@@ -276,7 +277,7 @@ static const char *find_danger(struct look_place *place)
     return NULL;
 }
 
-/* Judges a wait without frames of the program: it is the C library's own, in an unknown state. */
+/* Walks the thread's stack. NULL, or the reason why a call is unsafe. */
 static const char *judge(struct look_place *place)
 {
     const struct user_regs_struct *own = &place->traced.registers;

@@ -19,9 +19,9 @@ char sampler_license[] SEC("license") = "Dual MIT/GPL";
 /* Follows tracked processes: children at fork, new images at exec, ends.
  *
  * The map is changed here, in the kernel, so that no child and no image is missed, however short.
- * Records are built in the ring itself, as a fork cannot interrupt, or be interrupted by, another
- * of these programs. A reserved record is compared with NULL once: Linux before 6.2 follows both
- * branches of a second comparison. */
+ * Records are built in the ring itself: a fork interrupts no other program, but may be interrupted.
+ * A reserved record is compared with NULL once: Linux before 6.2 follows both branches of a second
+ * comparison. */
 
 struct tasks_exec {
     struct sampler_exec exec;

@@ -135,7 +135,7 @@ struct walk {
     uint64_t native_hash;
     uint64_t trampoline; /* return address of functions with return probes; 0: not used */
     uint64_t returns;    /* the kernel's list of the original ones */
-    uint64_t hidden;     /* the current entry of that list */
+    uint64_t hidden;     /* the original address of one */
     struct piece stack;  /* of the stack, around the CFA of this frame */
 
     /* Python: python_walk() sets all of it, and may set SAMPLER_GC and SAMPLER_HOLDS_GIL. */
