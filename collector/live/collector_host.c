@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* ---- Facts of the machine ------------------------------------------------------------------- */
+/* ---- Facts of the machine -------------------------------------------------------------------- */
 
 /* Its boot id shows if two recordings share a clock; its wall clock, how far two machines are
  * apart. */
@@ -160,7 +160,7 @@ int host_describe(struct trace *trace)
     return clock < 0 ? (int)clock : host_anchor(trace);
 }
 
-/* ---- Use of the processors ------------------------------------------------------------------ */
+/* ---- Use of the processors ------------------------------------------------------------------- */
 
 /* Lines of /proc/stat, "cpu0 USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...", in ticks. The
  * time of guests is part of that of users. */
@@ -228,7 +228,7 @@ int host_load_end(struct trace *trace, const struct host_load *load, const cpu_s
     return error;
 }
 
-/* ---- Needs ---------------------------------------------------------------------------------- */
+/* ---- Needs ----------------------------------------------------------------------------------- */
 
 /* Sizes of a segment in libannot's default layout (libannot/src/segment.c). */
 

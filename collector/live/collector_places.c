@@ -41,7 +41,7 @@ struct place {
     struct stat status; /* of the directory */
 };
 
-/* ---- Processes elsewhere -------------------------------------------------------------------- */
+/* ---- Processes elsewhere --------------------------------------------------------------------- */
 
 /* True if that link in its /proc folder leads elsewhere than ours. An unreadable one belongs to
  * another user, and is refused as such. */
@@ -145,7 +145,7 @@ static void notice(void *context, int32_t pid)
         places->left_out++;
 }
 
-/* ---- Without eBPF: the tree of descendants -------------------------------------------------- */
+/* ---- Without eBPF: the tree of descendants --------------------------------------------------- */
 
 static void scan_children(struct places *places, int32_t pid, int depth);
 
@@ -183,7 +183,7 @@ static void scan(struct places *places, int64_t now_ns)
     places->scan_ns = end_ns + (pause_ns > SCAN_NS ? pause_ns : SCAN_NS);
 }
 
-/* ---- Places --------------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 static void destroy_place(struct place *place)
 {
@@ -306,7 +306,7 @@ static int join(struct places *places, const struct stranger *stranger, const st
     return (fresh || told) && !in_time ? note_late(places, stranger, target) : 0;
 }
 
-/* ---- Looks ---------------------------------------------------------------------------------- */
+/* ---- Looks ----------------------------------------------------------------------------------- */
 
 /* Notes the refusal given by its libannot. */
 static int refuse_told(struct places *places, const struct target *target)
@@ -433,7 +433,7 @@ int places_timeout_ms(const struct places *places, int most_ms)
     return most_ms;
 }
 
-/* ---- All strangers -------------------------------------------------------------------------- */
+/* ---- All strangers --------------------------------------------------------------------------- */
 
 void places_open(struct places *places)
 {

@@ -58,8 +58,8 @@ int places_step(struct places *places, int64_t now_ns);
 /* The time until a step is due, `most_ms` at most. */
 int places_timeout_ms(const struct places *places, int most_ms);
 
-/* Reads the refused processes of all directories; the lines of their session files. 0 or -ENOMEM.
- */
+/* Reads the refused processes of all directories; the lines of their session files. 0 or
+ * -ENOMEM. */
 int places_poll_refusals(struct places *places, bool last);
 int places_take_lines(struct places *places);
 

@@ -41,7 +41,7 @@ static int write_field(int fd, size_t offset, size_t size, const void *bytes)
     return written < 0 ? -errno : (size_t)written == size ? 0 : -EIO;
 }
 
-/* ---- Collector ------------------------------------------------------------------------------ */
+/* ---- Collector ------------------------------------------------------------------------------- */
 
 static bool is_trusted(int fd, struct sampler_range_told *told)
 {
@@ -112,7 +112,7 @@ int ranges_take(struct sampling *sampling, const struct session_file *session)
     return error == -ENOMEM ? error : 0;
 }
 
-/* ---- Requester ------------------------------------------------------------------------------ */
+/* ---- Requester ------------------------------------------------------------------------------- */
 
 /* Call with the lock held. */
 static int write_wish(const struct directory *directory, const char *name, const char *text,

@@ -58,7 +58,7 @@ struct recovery {
     struct collector_recovered what;
 };
 
-/* ---- State of the recording ----------------------------------------------------------------- */
+/* ---- State of the recording ------------------------------------------------------------------ */
 
 static void note_event(struct decode_thread *thread, const struct event *event)
 {
@@ -203,7 +203,7 @@ static int read_recording(struct recovery *recovery)
     return store_writer_resume(path, recovery->trace, &recovery->writer);
 }
 
-/* ---- A new recording ------------------------------------------------------------------------ */
+/* ---- A new recording ------------------------------------------------------------------------- */
 
 static int new_recording(struct recovery *recovery)
 {
@@ -236,7 +236,7 @@ static int new_recording(struct recovery *recovery)
     return error;
 }
 
-/* ---- Appending ------------------------------------------------------------------------------ */
+/* ---- Appending ------------------------------------------------------------------------------- */
 
 static int take_batch(void *context, const struct event_batch *batch)
 {
@@ -285,8 +285,8 @@ static int drain_all(struct recovery *recovery)
     return 0;
 }
 
-/* Notes the time from which data may be missing. Programs that ended just now were read to the end.
- */
+/* Notes the time from which data may be missing. Programs that ended just now were read to the
+ * end. */
 static int note_unwatched(struct recovery *recovery, uint32_t left_count)
 {
     char name[128];

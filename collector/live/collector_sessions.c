@@ -104,7 +104,7 @@ int collector_sessions(const char *directory, collector_session_fn *visit, void 
     return result;
 }
 
-/* ---- The session of a process --------------------------------------------------------------- */
+/* ---- The session of a process ---------------------------------------------------------------- */
 
 /* Opens the directory in which a process meets collectors, or the default one if it has none or is
  * 0. */

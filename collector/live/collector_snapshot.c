@@ -50,7 +50,7 @@ static const char begin_one[] =
     "annot record --policy overwrite -- COMMAND begins a flight recorder; what other recordings "
     "have so far, annot report shows at any time";
 
-/* ---- Choice of the session ------------------------------------------------------------------ */
+/* ---- Choice of the session ------------------------------------------------------------------- */
 
 struct search {
     const struct directory *directory;

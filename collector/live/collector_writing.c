@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- File ----------------------------------------------------------------------------------- */
+/* ---- File ------------------------------------------------------------------------------------ */
 
 int collector_fail(struct collector_error *error, int code, const char *what, const char *hint)
 {

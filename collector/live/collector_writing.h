@@ -44,8 +44,8 @@ struct writing {
     bool patient;                   /* waits for room, because the session ends */
 };
 
-/* Call at the begin of a step: returns blocks that are in the file. 0, or the file's first error.
- */
+/* Call at the begin of a step: returns blocks that are in the file. 0, or the file's first
+ * error. */
 int writing_look(struct writing *writing);
 
 /* Writes a batch of the intake: spans of queues go to a stream that is declared with the first of

@@ -92,8 +92,8 @@ struct event decode_lost(struct decoder *decoder, struct decode_thread *thread, 
     return event;
 }
 
-/* Emits an edge if recording was off since the thread's last block, and the losses before this one.
- */
+/* Emits an edge if recording was off since the thread's last block, and the losses before this
+ * one. */
 static size_t decode_header(struct decoder *decoder, struct decode_thread *thread,
                             const struct annot_block *header, struct event *events)
 {
@@ -170,8 +170,8 @@ static int name_track(struct decoder *decoder, int64_t ordinal, uint32_t name_id
     return 0;
 }
 
-/* Places a track below its parent. A parent is known from its children, and may never emit itself.
- */
+/* Places a track below its parent. A parent is known from its children, and may never emit
+ * itself. */
 static int place_track(struct decoder *decoder, int64_t ordinal, uint64_t parent_id,
                        uint32_t parent_name)
 {

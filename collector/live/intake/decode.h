@@ -154,9 +154,9 @@ struct decode_parts {
 /* The owner of a key-value. */
 enum decode_owner {
     OWNER_NONE,    /* no record came before */
-    OWNER_EVENT,   /* the last event                      */
-    OWNER_GROUP,   /* a group of counters                 */
-    OWNER_UNKNOWN, /* a record of a later minor version   */
+    OWNER_EVENT,   /* the last event */
+    OWNER_GROUP,   /* a group of counters */
+    OWNER_UNKNOWN, /* a record of a later minor version */
 };
 
 /* One pass over the records of a block. */

@@ -86,8 +86,8 @@ static int enter_lane(struct decoder *decoder, struct decode_queue *queue, const
     return text < 0 ? (int)text : 0;
 }
 
-/* Parses the string of a queue; kind stays 0 if it is invalid. Returns its name, a part of `bytes`.
- */
+/* Parses the string of a queue; kind stays 0 if it is invalid. Returns its name, a part of
+ * `bytes`. */
 static const char *parse_queue(char *bytes, struct decode_queue *queue, uint32_t *ret_parent)
 {
     uint64_t kind, parent;
@@ -451,8 +451,8 @@ static __int128 on_line(const struct clock_anchor *a, const struct clock_anchor 
     return a->ns + since * (b->ns - a->ns) / (__int128)(b->raw - a->raw);
 }
 
-/* Converts with the nearest anchors. False: the clock has no anchor, or the time is out of range.
- */
+/* Converts with the nearest anchors. False: the clock has no anchor, or the time is out of
+ * range. */
 static bool convert(const struct decode_clock *clock, uint64_t raw, int64_t *ret_ns)
 {
     size_t count = clock ? clock->anchors.count : 0, at = clock ? place_of(clock, raw) : 0;

@@ -741,8 +741,8 @@ static int set_cause(struct drain *drain, struct event *span)
     return 0;
 }
 
-/* Moves spans to drain->spans; the other events move up, or are dropped if the recording has them.
- */
+/* Moves spans to drain->spans; the other events move up, or are dropped if the recording has
+ * them. */
 static int split(struct drain *drain)
 {
     size_t kept = 0;

@@ -44,7 +44,7 @@ struct drain_sealed {
 
 /* State of a thread's stream in this visit. */
 enum drain_stream {
-    STREAM_OPEN,    /* the next block may be read                                */
+    STREAM_OPEN,    /* the next block may be read */
     STREAM_WAITING, /* the next block exists and is being filled; later ones wait */
     STREAM_MISSING, /* a later block exists, the next one does not */
 };
@@ -135,7 +135,7 @@ struct drain {
 };
 
 enum drain_depth {
-    DRAIN_RELEASED, /* whole blocks only                                         */
+    DRAIN_RELEASED, /* whole blocks only */
     DRAIN_CLAIMED,  /* also committed data of blocks that are being filled */
     DRAIN_DEAD,     /* the process has ended: every block counts as released */
 };
@@ -213,8 +213,8 @@ void drain_forget_waiting(struct drain_thread *thread);
 /* Reads names and losses of the threads, and publishes changes to the trace. 0 or -ENOMEM. */
 int drain_publish(struct drain *drain);
 
-/* Call after the last visit: emits losses after the last block as events, and publishes everything.
- */
+/* Call after the last visit: emits losses after the last block as events, and publishes
+ * everything. */
 int drain_finish(struct drain *drain);
 
 #endif

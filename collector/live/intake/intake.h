@@ -68,8 +68,8 @@ int intake_fd(const struct intake *intake);
  * Bytes read or -errno of the sink or -ENOMEM. */
 int64_t intake_step(struct intake *intake, bool partial);
 
-/* Updates the heartbeat of all segments: without it, their losses count as the collector's delay.
- */
+/* Updates the heartbeat of all segments: without it, their losses count as the collector's
+ * delay. */
 void intake_heartbeat(struct intake *intake);
 
 /* The session's rules: change them with session_filter_poll; the next step writes them to the

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Identity ------------------------------------------------------------------------------- */
+/* ---- Identity -------------------------------------------------------------------------------- */
 
 /* True if the older segment belongs to the program that runs in the process now. */
 static bool same_image(const struct segment_source *older, const struct segment_source *newer)
@@ -135,7 +135,7 @@ static int enter(struct intake *intake, struct segment_source *source)
     return 0;
 }
 
-/* ---- Parents -------------------------------------------------------------------------------- */
+/* ---- Parents --------------------------------------------------------------------------------- */
 
 /* A forked child runs its parent's command; the command line that it read may be its parent's
  * title. */

@@ -64,7 +64,7 @@ static int count_parts(struct lines *lines, const char *names)
     return error;
 }
 
-/* ---- Checks of arrival ---------------------------------------------------------------------- */
+/* ---- Checks of arrival ----------------------------------------------------------------------- */
 
 /* The number; 0: not a valid pid or tid. */
 static uint64_t number_of(const char *text)

@@ -330,7 +330,7 @@ static int scan_others(struct refusals *refusals)
     return error;
 }
 
-/* ---- Sessions of slots ---------------------------------------------------------------------- */
+/* ---- Sessions of slots ----------------------------------------------------------------------- */
 
 /* Matches an entry of the trace. A process that was only sampled has no namespace there: it is in
  * ours. */
@@ -373,7 +373,7 @@ static bool is_others(const struct directory *directory, const struct session_fi
            session_file_alive(directory, slot->session_id, &other);
 }
 
-/* ---- Processes of slots --------------------------------------------------------------------- */
+/* ---- Processes of slots ---------------------------------------------------------------------- */
 
 /* The pid in our namespace; if invisible here, the one in its namespace. */
 static pid_t pid_here(const struct refused *refused, const struct annot_refusal_slot *slot)

@@ -13,7 +13,7 @@
 #include "trace.h"
 #include "vec.h"
 
-/* ---- The slots of processes that cannot take part, after the wake page --------------------- */
+/* ---- The slots of processes that cannot take part, after the wake page ----------------------- */
 
 /* Foreign bytes, copied. A slot belongs to the sessions whose generations enclose its own; when no
  * file of these sessions is left, it is freed. */
@@ -25,7 +25,7 @@ int refusal_pages_begin(const struct directory *directory, const struct session_
 /* Frees slots. A slot stays taken if its owner died while taking it: it has no counts. */
 void refusal_pages_sweep(const struct directory *directory);
 
-/* ---- Reports -------------------------------------------------------------------------------- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 /* A slot of a process of this session. */
 struct refused {

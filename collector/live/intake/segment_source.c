@@ -156,8 +156,8 @@ static uint32_t thread_by_tid(const struct drain *drain, int32_t tid)
     return 0;
 }
 
-/* The thread may have its first event only after the threads were searched: it is found later then.
- */
+/* The thread may have its first event only after the threads were searched: it is found later
+ * then. */
 static void publish_note_thread(struct segment_source *source, struct trace_process *entry)
 {
     if (source->note_tid == 0 || entry->note_thread != 0)

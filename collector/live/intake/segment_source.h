@@ -24,9 +24,9 @@
 struct trace;
 
 enum source_state {
-    SOURCE_LIVE,    /* its segment is being emptied                                    */
+    SOURCE_LIVE,    /* its segment is being emptied */
     SOURCE_EMPTIED, /* ended or left; completely read, blocks wait until they are in the file */
-    SOURCE_GONE,    /* segment unlinked; only its exit status may still be missing     */
+    SOURCE_GONE,    /* segment unlinked; only its exit status may still be missing */
 };
 
 /* The share of one segment in the totals of its process. */

@@ -56,8 +56,8 @@ int target_claim(const struct directory *directory, const struct target *target,
 /* The name of the file that assigns it. */
 void target_name(const struct target *target, char name[TARGET_NAME_SIZE]);
 
-/* Removes such a file if it names the session `id`. Takes the lock that attaching and leaving hold.
- */
+/* Removes such a file if it names the session `id`. Takes the lock that attaching and leaving
+ * hold. */
 void target_release(const struct directory *directory, const char *name, uint64_t id);
 
 /* Calls back for each process that such a file assigns to the session `id`, until an error. */

@@ -429,7 +429,7 @@ static int lives_enter(struct lives *lives, struct process *life, struct image *
     return error;
 }
 
-/* ---- Kernel events -------------------------------------------------------------------------- */
+/* ---- Kernel events --------------------------------------------------------------------------- */
 
 static int set_text(char **text, const char *now)
 {
@@ -565,7 +565,7 @@ void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_stat
     fade(lives, life);
 }
 
-/* ---- Look-ups ------------------------------------------------------------------------------- */
+/* ---- Look-ups -------------------------------------------------------------------------------- */
 
 struct process *lives_hang(struct lives *lives, const struct lives_task *task, int64_t time_ns,
                            void *sampled)

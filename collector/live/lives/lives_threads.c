@@ -77,8 +77,8 @@ static int enter(struct lives *lives, uint32_t process, struct thread_record *re
     return 0;
 }
 
-/* True if the record, made at an event of its thread, may be of a thread that started at that time.
- */
+/* True if the record, made at an event of its thread, may be of a thread that started at that
+ * time. */
 static bool may_have_begun(const struct thread_record *record, int64_t start_ns)
 {
     return record->start_boot_ns == 0 && record->used_ns + LIVES_SLACK_NS >= start_ns &&

@@ -159,8 +159,8 @@ int64_t names_join(struct names *names, uint32_t group, uint32_t series);
  * -EFAULT. */
 int64_t names_schema(struct names *names, uint16_t number, char *text);
 
-/* Reads the new definitions of the table; units of counters go into the trace. 0, -ENOMEM, -EFAULT.
- */
+/* Reads the new definitions of the table; units of counters go into the trace. 0, -ENOMEM,
+ * -EFAULT. */
 int names_walk(struct names *names);
 
 #endif

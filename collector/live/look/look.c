@@ -266,8 +266,8 @@ static void add_frame(const struct bpf_registers *registers, int32_t tid, struct
     }
 }
 
-/* Takes a thread's sample; one that waits for a CPU all the time gets at least its Python frames.
- */
+/* Takes a thread's sample; one that waits for a CPU all the time gets at least its Python
+ * frames. */
 static int take_sample(struct looking *looking, struct look_stack *stack, uint32_t index)
 {
     const struct look_call nowhere = {.number = -1};

@@ -185,7 +185,7 @@ static int fill_folder(const struct debugger *debugger)
     return error;
 }
 
-/* ---- Requests ------------------------------------------------------------------------------ */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
 static bool exists(const struct debugger *debugger, const char *name)
 {

@@ -112,7 +112,7 @@ static int check_secure(pid_t pid, struct look_reason *reason)
     return 0;
 }
 
-/* ---- Code of the process -------------------------------------------------------------------- */
+/* ---- Code of the process --------------------------------------------------------------------- */
 
 enum code { CODE_OWN = 0, CODE_LINKER = 1, CODE_LIBRARY = 2, CODE_ALLOCATOR = 3, CODE_NONE = 4 };
 
@@ -381,7 +381,7 @@ static int use_threads(struct look_place *place, const struct look_use *use)
     return error;
 }
 
-/* ---- Child process -------------------------------------------------------------------------- */
+/* ---- Child process --------------------------------------------------------------------------- */
 
 struct answer {
     int32_t error;

@@ -151,7 +151,7 @@ static int compose(struct asking *asking)
     return look_python_compose(asking->run, &(struct look_mail){take, answer}, &script);
 }
 
-/* ---- Requests ------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
 static int call(struct look_place *place, uint64_t function, uint64_t first, uint64_t second,
                 uint64_t *ret_value)

@@ -158,7 +158,7 @@ static int64_t keep(struct look_stack *stack, const struct reading *reading, uin
     return ordinal;
 }
 
-/* ---- State of the interpreter --------------------------------------------------------------- */
+/* ---- State of the interpreter ---------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {

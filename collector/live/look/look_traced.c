@@ -82,8 +82,8 @@ static bool is_signal_pending(pid_t pid, pid_t tid)
     return ((own | shared) & ~blocked) != 0;
 }
 
-/* Restarts calls that the stop made fail, since a program without handlers never sees that failure.
- */
+/* Restarts calls that the stop made fail, since a program without handlers never sees that
+ * failure. */
 static void make_again(struct look_traced *traced)
 {
     struct user_regs_struct *registers = &traced->registers;

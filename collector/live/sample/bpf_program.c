@@ -137,8 +137,7 @@ static size_t ring_size(uint32_t bytes)
     return size;
 }
 
-/* ---- Making -----------------------------------------------------------------------------------
- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static int configure(struct sampler_bpf *program, const struct bpf_program_options *options,
                      const struct kernel_btf *kernel)

@@ -58,8 +58,7 @@ int bpf_program_set_frequency(struct sampler_bpf *program, uint32_t frequency_hz
 /* The CPU time that the tick at that time on that processor stands for. */
 uint64_t bpf_program_tick_ns(const struct sampler_bpf *program, unsigned cpu, uint64_t time_ns);
 
-/* ---- Maps -------------------------------------------------------------------------------------
- */
+/* ---- Maps ------------------------------------------------------------------------------------ */
 
 /* Map `processes`. set: -E2BIG when full; get, remove: -ENOENT. `exist` refuses to add an entry
  * (-ENOENT), as the process may have exited since. */
@@ -88,8 +87,7 @@ int bpf_program_counters(struct sampler_bpf *program, uint64_t ret_counters[SAMP
 int bpf_program_kernel_name(struct sampler_bpf *program, uint64_t address, char *ret_name,
                             size_t size);
 
-/* ---- Records ----------------------------------------------------------------------------------
- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 /* Readable when the program wants to be drained: an exec, a missing table, a ring a quarter full;
  * also whenever the ring is not empty at the time of the poll(2). */

@@ -44,8 +44,8 @@ enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 3, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX =
 
 enum { BPF_LAUNCHES_MAX = 16 };
 
-/* Programs that walk stacks of launches, and their memory: made when a launching program is found.
- */
+/* Programs that walk stacks of launches, and their memory: made when a launching program is
+ * found. */
 #define BPF_LAUNCHES_MAP "launch_walks"
 
 struct bpf_launches {

@@ -17,8 +17,7 @@
 
 enum { SIZE_MAX_BYTES = 256 << 20, DEPTH_MAX = 16, MODIFIERS_MAX = 32, COPIED_MAX = 1024 };
 
-/* ---- Reading ----------------------------------------------------------------------------------
- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 /* The size of a type's entry; 0: unknown kind. */
 static size_t entry_size(const struct btf_type *type)
@@ -194,8 +193,7 @@ unsigned kernel_btf_arguments(const struct kernel_btf *kernel, const char *typed
     return btf_vlen(type) - 1u; /* the first is the kernel's own */
 }
 
-/* ---- Reducing ---------------------------------------------------------------------------------
- */
+/* ---- Reducing -------------------------------------------------------------------------------- */
 
 struct names {
     const char *text[KERNEL_BTF_NAMES_MAX];

@@ -133,8 +133,8 @@ void modules_forget(struct modules *modules, uint64_t since_ns,
 /* The part that covers a module address. NULL: not loaded. */
 const struct module_part *module_part_at(const struct module *module, uint64_t address);
 
-/* The module address of an address in a mapping that begins at `begin` with `offset` of the file.
- */
+/* The module address of an address in a mapping that begins at `begin` with `offset` of the
+ * file. */
 uint64_t module_address(const struct module *module, uint64_t address, uint64_t begin,
                         uint64_t offset);
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum perf_note_kind {
-    PERF_NOTE_MAPPING = 1, /* executable memory was mapped, or made executable          */
+    PERF_NOTE_MAPPING = 1, /* executable memory was mapped, or made executable */
     PERF_NOTE_EXEC = 2, /* the old mappings are replaced by those of the new image, which follow */
 };
 

@@ -66,8 +66,8 @@ struct probes {
 bool probe_wish_parse(const char *text, struct probe_wish *ret_wish);
 void probe_wish_fini(struct probe_wish *wish); /* call it in any case */
 
-/* The files that it matches now, at `program` and in the library folders; or a path. 0 or -ENOMEM.
- */
+/* The files that it matches now, at `program` and in the library folders; or a path. 0 or
+ * -ENOMEM. */
 struct probe_paths {
     VEC(char *) items;
 };

@@ -17,15 +17,15 @@ enum {
     SAMPLER_PYTHON_MAX = 512,
     SAMPLER_KERNEL_MAX = 64,
     SAMPLER_RANGES_MAX = 32,
-    SAMPLER_COPY_MAX = 32768,  /* bytes of stack sent when a table is missing      */
-    SAMPLER_TEXT_MAX = 512,    /* bytes of one string of a code object             */
-    SAMPLER_LINES_MAX = 4096,  /* bytes of a code object's line table              */
-    SAMPLER_COMMAND_MAX = 512, /* bytes of a command line                          */
+    SAMPLER_COPY_MAX = 32768,  /* bytes of stack sent when a table is missing */
+    SAMPLER_TEXT_MAX = 512,    /* bytes of one string of a code object */
+    SAMPLER_LINES_MAX = 4096,  /* bytes of a code object's line table */
+    SAMPLER_COMMAND_MAX = 512, /* bytes of a command line */
     SAMPLER_PROCESSES_MAX = 16384,
-    SAMPLER_MAPPINGS_MAX = 65536, /* of all processes                                */
+    SAMPLER_MAPPINGS_MAX = 65536, /* of all processes */
     SAMPLER_RULES_MAX = 65536,
     SAMPLER_PYTHONS_MAX = 256,
-    SAMPLER_SEGMENT_ROWS = 1 << 18, /* rows in one segment of the row memory         */
+    SAMPLER_SEGMENT_ROWS = 1 << 18, /* rows in one segment of the row memory */
     SAMPLER_SEGMENTS_MAX = 128,
 };
 
@@ -46,17 +46,17 @@ enum sampler_sleepers {
 };
 
 enum sampler_record_kind {
-    SAMPLER_SAMPLE = 1,       /* struct sampler_sample                                     */
-    SAMPLER_SWITCH = 2,       /* struct sampler_switch                                     */
+    SAMPLER_SAMPLE = 1,       /* struct sampler_sample */
+    SAMPLER_SWITCH = 2,       /* struct sampler_switch */
     SAMPLER_KERNEL = 3,       /* struct sampler_part + uint64_t address[count], leaf first */
-    SAMPLER_NATIVE = 4,       /* struct sampler_part + struct sampler_native[count]        */
-    SAMPLER_PYTHON = 5,       /* struct sampler_part + struct sampler_python[count]        */
-    SAMPLER_COPY = 6,         /* struct sampler_copy + bytes                               */
-    SAMPLER_CODE = 7,         /* struct sampler_code + bytes                               */
-    SAMPLER_FORK = 8,         /* struct sampler_fork: a new process, not a new thread      */
-    SAMPLER_EXEC = 9,         /* struct sampler_exec + command line                        */
-    SAMPLER_EXIT = 10,        /* struct sampler_exit: of a thread                          */
-    SAMPLER_SHORT = 11,       /* struct sampler_short                                      */
+    SAMPLER_NATIVE = 4,       /* struct sampler_part + struct sampler_native[count] */
+    SAMPLER_PYTHON = 5,       /* struct sampler_part + struct sampler_python[count] */
+    SAMPLER_COPY = 6,         /* struct sampler_copy + bytes */
+    SAMPLER_CODE = 7,         /* struct sampler_code + bytes */
+    SAMPLER_FORK = 8,         /* struct sampler_fork: a new process, not a new thread */
+    SAMPLER_EXEC = 9,         /* struct sampler_exec + command line */
+    SAMPLER_EXIT = 10,        /* struct sampler_exit: of a thread */
+    SAMPLER_SHORT = 11,       /* struct sampler_short */
     SAMPLER_LAUNCH = 12,      /* struct sampler_sample: launch of a queue's work */
     SAMPLER_PROBED = 13,      /* struct sampler_probed: exit of a function that is a range */
     SAMPLER_PROBED_ARGS = 14, /* struct sampler_probed_args: arguments at one of its places */
@@ -92,17 +92,17 @@ enum sampler_mark {
 };
 
 enum sampler_flags {
-    SAMPLER_RANGES_KNOWN = 1u << 0,     /* the live stack was read (depth may be 0)          */
+    SAMPLER_RANGES_KNOWN = 1u << 0,     /* the live stack was read (depth may be 0) */
     SAMPLER_RANGES_INHERITED = 1u << 1, /* forked, without an own event yet: see its FORK */
-    SAMPLER_IN_KERNEL = 1u << 2,        /* sampled in kernel mode                            */
-    SAMPLER_GC = 1u << 3,               /* its interpreter collects garbage in this thread   */
+    SAMPLER_IN_KERNEL = 1u << 2,        /* sampled in kernel mode */
+    SAMPLER_GC = 1u << 3,               /* its interpreter collects garbage in this thread */
     SAMPLER_HOLDS_GIL = 1u << 4,
     SAMPLER_COPIED = 1u << 5,     /* `native` refers to a SAMPLER_COPY */
-    SAMPLER_PREEMPTED = 1u << 6,  /* SWITCH: was still runnable                        */
+    SAMPLER_PREEMPTED = 1u << 6,  /* SWITCH: was still runnable */
     SAMPLER_IO_WAIT = 1u << 7,    /* SWITCH: the kernel accounts it as waiting for I/O */
     SAMPLER_FAULTED = 1u << 8,    /* SWITCH: not in a system call: a page fault */
-    SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime  */
-    SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again   */
+    SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime */
+    SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again */
     SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, of unknown begin: see below */
     SAMPLER_RETURNING =
         1u << 12,              /* in map `switches`: it runs again, and is about to be reported */
@@ -339,9 +339,9 @@ struct sampler_process {
 };
 
 enum sampler_mapping_kind {
-    SAMPLER_MAPPING_TABLE = 1, /* rows are loaded                                             */
+    SAMPLER_MAPPING_TABLE = 1, /* rows are loaded */
     SAMPLER_MAPPING_LAZY = 2,  /* rows are loaded at the first hit: the program sets `wanted` */
-    SAMPLER_MAPPING_FRAME_POINTER = 3, /* anonymous or no .eh_frame: follow rbp                */
+    SAMPLER_MAPPING_FRAME_POINTER = 3, /* anonymous or no .eh_frame: follow rbp */
     SAMPLER_MAPPING_MISSING = 4,       /* its file or its rows are unavailable: walks end there */
 };
 
@@ -456,7 +456,7 @@ enum sampler_site {
 
 enum { SAMPLER_SITE_BEHIND_MAX = 1 << 21 };
 
-/* ---- Configuration -------------------------------------------------------------------------- */
+/* ---- Configuration --------------------------------------------------------------------------- */
 
 /* Set before the program is loaded; and layouts of foreign memory shared by both. */
 

@@ -47,8 +47,7 @@ static uint64_t asleep_key(const struct sampler_head *head)
     return hash_u64(hash_u64((uint64_t)(uint32_t)head->tid) ^ head->time_ns) | 1;
 }
 
-/* ---- Finding ----------------------------------------------------------------------------------
- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 static bool is_found(const struct asleep_threads *asleep, uint64_t key)
 {
@@ -92,8 +91,7 @@ int sampler_find_asleep(struct bpf_sampler *sampler, bool known, uint64_t age_ns
     return error;
 }
 
-/* ---- Native frames ----------------------------------------------------------------------------
- */
+/* ---- Native frames --------------------------------------------------------------------------- */
 
 static bool read_word(void *context, uint64_t address, uint64_t *ret_value)
 {
@@ -127,8 +125,7 @@ static int read_native(struct bpf_sampler *sampler, struct sampled *process,
     return sampler_unwind(sampler, process, stack->native, &source);
 }
 
-/* ---- Python frames ----------------------------------------------------------------------------
- */
+/* ---- Python frames --------------------------------------------------------------------------- */
 
 static void close_interpreter(struct interpreter_threads *interpreter)
 {
@@ -207,8 +204,7 @@ static int read_python(struct bpf_sampler *sampler, struct interpreter_threads *
     return count ? keep_python(sampler, interpreter->frames, count, stack) : 0;
 }
 
-/* ---- Stacks -----------------------------------------------------------------------------------
- */
+/* ---- Stacks ---------------------------------------------------------------------------------- */
 
 /* Keeps frames, not an ordinal: stacks are dropped after being written, and this one may be needed
  * hours later. */

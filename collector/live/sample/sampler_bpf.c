@@ -211,8 +211,7 @@ static int bpf_create(const struct sampler_options *options, void **ret_state, c
     return 0;
 }
 
-/* ---- Tracking ---------------------------------------------------------------------------------
- */
+/* ---- Tracking -------------------------------------------------------------------------------- */
 
 /* `parent`: its pid if tracked, else 0. */
 static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, int32_t parent)
@@ -290,8 +289,7 @@ static int bpf_track(void *state, int32_t pid, unsigned flags)
     return error ? error : sampler_read_asleep(sampler);
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------
- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static int bpf_fd(const void *state)
 {

@@ -365,7 +365,7 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     return error == 0 ? 0 : fail(ret_told, error, wish->text);
 }
 
-/* ---- Records -------------------------------------------------------------------------------- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 static int hand_on(struct bpf_sampler *sampler)
 {
@@ -645,8 +645,8 @@ int sampler_step_probes(struct bpf_sampler *sampler)
     return error == 0 && probes->events.count > 0 ? hand_on(sampler) : error;
 }
 
-/* Notes wishes without any range in the recording; several wishes of one function share its calls.
- */
+/* Notes wishes without any range in the recording; several wishes of one function share its
+ * calls. */
 static int note_idle(const struct probes *probes, uint64_t calls, struct trace *trace)
 {
     int error = 0;

@@ -99,8 +99,7 @@ struct sampled *sampler_process_of(struct bpf_sampler *sampler, const struct sam
     return process;
 }
 
-/* ---- Lives ------------------------------------------------------------------------------------
- */
+/* ---- Lives ----------------------------------------------------------------------------------- */
 
 static void copy_comm(char text[17], const uint8_t comm[16])
 {
@@ -253,8 +252,7 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
     return 0;
 }
 
-/* ---- Samples ----------------------------------------------------------------------------------
- */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
 /* The common part of sample and switch. `ranges`: of the record. */
 struct common {

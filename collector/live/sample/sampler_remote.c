@@ -229,8 +229,7 @@ static uint64_t boot_ticks(void)
     return (uint64_t)clock_boot_ns() / 10000000;
 }
 
-/* ---- Rung -------------------------------------------------------------------------------------
- */
+/* ---- Rung ------------------------------------------------------------------------------------ */
 
 static void remote_destroy(void *state)
 {
@@ -313,8 +312,7 @@ static int remote_timeout_ms(const void *state)
     return -1;
 }
 
-/* ---- Processes --------------------------------------------------------------------------------
- */
+/* ---- Processes ------------------------------------------------------------------------------- */
 
 static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_exec)
 {
@@ -394,8 +392,7 @@ static int remote_track(void *state, int32_t pid, unsigned flags)
     return error;
 }
 
-/* ---- Lives ------------------------------------------------------------------------------------
- */
+/* ---- Lives ----------------------------------------------------------------------------------- */
 
 /* Ends its entry in the trace. */
 static void tell_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
@@ -502,8 +499,7 @@ static int update_lives(struct remote_sampler *sampler)
     return error;
 }
 
-/* ---- Samples ----------------------------------------------------------------------------------
- */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
 /* Adds a stack, root first; the ordinal or -ENOMEM. */
 static int64_t intern_stack(struct remote_sampler *sampler, uint32_t count)

@@ -131,8 +131,7 @@ int sampler_take_part(struct bpf_sampler *sampler, const struct sampler_head *re
                                           : take_python(sampler, process, part);
 }
 
-/* ---- Walks ------------------------------------------------------------------------------------
- */
+/* ---- Walks ----------------------------------------------------------------------------------- */
 
 /* Limit of a stack's wait for rows being read, and at the end of the recording. */
 #define ROWS_NS      INT64_C(700000000)
@@ -230,8 +229,7 @@ int sampler_take_copy(struct bpf_sampler *sampler, const struct sampler_copy *co
     return error;
 }
 
-/* ---- Stacks -----------------------------------------------------------------------------------
- */
+/* ---- Stacks ---------------------------------------------------------------------------------- */
 
 /* Longer than the kernel takes from the end of an image to the start of the next; limited, in case
  * the exec's own record is lost. */

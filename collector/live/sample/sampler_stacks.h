@@ -27,8 +27,8 @@ struct native_source {
     uint32_t space; /* published when it was taken; 0 = none */
 };
 
-/* Walks it by the process's current mappings, into a part of that hash. 0, SAMPLER_LATER, -ENOMEM.
- */
+/* Walks it by the process's current mappings, into a part of that hash. 0, SAMPLER_LATER,
+ * -ENOMEM. */
 int sampler_unwind(struct bpf_sampler *sampler, struct sampled *process, uint64_t hash,
                    const struct native_source *source);
 

@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* ---- Unreported ends and execs -------------------------------------------------------------- */
+/* ---- Unreported ends and execs --------------------------------------------------------------- */
 
 /* Ends and execs of processes that were not reported, because the ring was full or the kernel
  * skipped them: found by inspection, a few processes a second. A finding in /proc and the kernel's

@@ -42,8 +42,8 @@ enum { ELF_BUILD_ID_MAX = 32 };
 /* The length; 0 = no build-id. */
 size_t elf_file_build_id(const struct elf_file *file, uint8_t id[ELF_BUILD_ID_MAX]);
 
-/* A named section's bytes (decompressed if needed). false: missing or damaged. Valid until close.
- */
+/* A named section's bytes (decompressed if needed). false: missing or damaged. Valid until
+ * close. */
 struct elf_section {
     const uint8_t *bytes;
     size_t size;
@@ -88,8 +88,7 @@ bool elf_file_read(const struct elf_file *file, uint64_t offset, void *bytes, si
 /* .gnu_debuglink: the file's name and its checksum. NULL: not present. */
 const char *elf_file_debug_link(struct elf_file *file, uint32_t *ret_crc);
 
-/* ---- For elf_symbols.c, which includes elf_parts.h --------------------------------------------
- */
+/* ---- For elf_symbols.c, which includes elf_parts.h ------------------------------------------- */
 
 struct elf_piece;
 

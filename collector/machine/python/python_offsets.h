@@ -15,9 +15,9 @@
 enum { PYTHON_OFFSET_NONE = 0xffff };
 
 enum python_layout {
-    PYTHON_LAYOUT_FRAME_OBJECT = 1, /* 3.9, 3.10: tstate->frame is a PyFrameObject              */
-    PYTHON_LAYOUT_CFRAME = 2,       /* 3.11, 3.12: tstate->cframe->current_frame                */
-    PYTHON_LAYOUT_CURRENT = 3,      /* 3.13 on: tstate->current_frame                           */
+    PYTHON_LAYOUT_FRAME_OBJECT = 1, /* 3.9, 3.10: tstate->frame is a PyFrameObject */
+    PYTHON_LAYOUT_CFRAME = 2,       /* 3.11, 3.12: tstate->cframe->current_frame */
+    PYTHON_LAYOUT_CURRENT = 3,      /* 3.13 on: tstate->current_frame */
 };
 
 enum python_flags {

@@ -214,8 +214,7 @@ static void symbol_type_choices(Dwarf_Die *type, struct code_choice choices[SYMB
     } while (argument->choice_count < SYMBOL_CHOICES_MAX && dwarf_siblingof(&member, &member) == 0);
 }
 
-/* ---- Calling convention -----------------------------------------------------------------------
- */
+/* ---- Calling convention ---------------------------------------------------------------------- */
 
 /* The places of arguments at a function's entry, by the calling convention. Certain for numbers,
  * addresses and pairs of them passed by value; after any other argument the places are unknown.

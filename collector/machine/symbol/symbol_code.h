@@ -24,8 +24,8 @@ enum code_kind {
 /* Values below are the processor's: the low four bits of the opcode. */
 enum code_condition { CODE_ALWAYS = 16, CODE_COUNTED = 17 };
 
-/* The first is the function's begin; others are parts of it that the compiler has moved elsewhere.
- */
+/* The first is the function's begin; others are parts of it that the compiler has moved
+ * elsewhere. */
 enum { CODE_PIECES_MAX = 8 };
 
 struct code_exit {

@@ -25,8 +25,8 @@ struct symbol_lines {
     int fd, shared_fd;
 };
 
-/* Opens the shared file here, as the library would open any path in the file, and block on a FIFO.
- */
+/* Opens the shared file here, as the library would open any path in the file, and block on a
+ * FIFO. */
 static bool open_shared(struct symbol_lines *lines)
 {
     char own[64], path[PATH_MAX];

@@ -26,8 +26,8 @@ void symbol_jit_destroy(struct symbol_jit *jit);
 const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address);
 /* As symbol_jit_find, without checking the file. */
 const char *symbol_jit_known(const struct symbol_jit *jit, uint64_t address);
-/* True if another look would find no more: the file was missing, or read less than this time ago.
- */
+/* True if another look would find no more: the file was missing, or read less than this time
+ * ago. */
 bool symbol_jit_has_read(const struct symbol_jit *jit, int64_t fresh_ns);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Stubs: found by their one indirect jump, with any linker's code around it -------------- */
+/* ---- Stubs: found by their one indirect jump, with any linker's code around it --------------- */
 
 enum { SLOTS_MAX = 1 << 20, JUMP_SIZE = 6, NAME_MAX_BYTES = 4096, STUB_SIZE = 16 };
 

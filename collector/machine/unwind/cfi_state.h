@@ -16,8 +16,8 @@ enum cfi_how {
     CFI_SAME,
     CFI_UNDEFINED,
     CFI_AT_CFA,   /* in memory at CFA + offset */
-    CFI_IS_CFA,   /* is CFA + offset           */
-    CFI_REGISTER, /* in another register       */
+    CFI_IS_CFA,   /* is CFA + offset */
+    CFI_REGISTER, /* in another register */
     CFI_EXPRESSION,
     CFI_VALUE_EXPRESSION,
 };

@@ -33,15 +33,15 @@ struct unwind_row {
 
 enum unwind_cfa {
     UNWIND_CFA_UNKNOWN = 0,   /* no description: code without .eh_frame, or an unsupported one */
-    UNWIND_CFA_RSP = 1,       /* rsp + cfa_offset                                                */
-    UNWIND_CFA_RBP = 2,       /* rbp + cfa_offset                                                */
-    UNWIND_CFA_RBX = 3,       /* rbx + cfa_offset                                                */
-    UNWIND_CFA_RSP_DEREF = 4, /* *(rsp + cfa_offset) + cfa_add                                 */
-    UNWIND_CFA_RBP_DEREF = 5, /* *(rbp + cfa_offset) + cfa_add                                 */
-    UNWIND_CFA_PLT = 6,       /* rsp + 8 + ((rip & 15) >= cfa_offset ? 8 : 0)                    */
+    UNWIND_CFA_RSP = 1,       /* rsp + cfa_offset */
+    UNWIND_CFA_RBP = 2,       /* rbp + cfa_offset */
+    UNWIND_CFA_RBX = 3,       /* rbx + cfa_offset */
+    UNWIND_CFA_RSP_DEREF = 4, /* *(rsp + cfa_offset) + cfa_add */
+    UNWIND_CFA_RBP_DEREF = 5, /* *(rbp + cfa_offset) + cfa_add */
+    UNWIND_CFA_PLT = 6,       /* rsp + 8 + ((rip & 15) >= cfa_offset ? 8 : 0) */
     UNWIND_CFA_SIGNAL = 7,    /* rt_sigreturn trampoline: the interrupted registers lie in the
                                  ucontext at rsp: rbp + 0x78, rbx + 0x80, rsp + 0xa0, rip + 0xa8 */
-    UNWIND_CFA_END = 8,       /* the return address is undefined: the outermost frame            */
+    UNWIND_CFA_END = 8,       /* the return address is undefined: the outermost frame */
     UNWIND_CFA_SCRATCH =
         9, /* a register that calls need not keep + cfa_offset; with its value in the first frame:
               code with such a CFA calls only functions that keep it */
@@ -58,14 +58,14 @@ enum unwind_scratch {
 };
 
 enum unwind_save {
-    UNWIND_SAVE_SAME = 0, /* the register still has the caller's value      */
-    UNWIND_SAVE_CFA = 1,  /* at CFA + offset                                */
+    UNWIND_SAVE_SAME = 0, /* the register still has the caller's value */
+    UNWIND_SAVE_CFA = 1,  /* at CFA + offset */
     UNWIND_SAVE_RBP = 2,  /* at rbp + offset (DRAP frames), rbp of this frame */
     UNWIND_SAVE_LOST = 3, /* unknown */
 };
 
 struct unwind_rule {
-    uint8_t cfa;      /* enum unwind_cfa  */
+    uint8_t cfa;      /* enum unwind_cfa */
     uint8_t rbp, rbx; /* enum unwind_save */
     uint8_t scratch;  /* enum unwind_scratch */
     int32_t cfa_offset, cfa_add;

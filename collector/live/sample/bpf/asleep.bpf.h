@@ -66,8 +66,8 @@ static __always_inline void asleep_tell(struct seq_file *seq, struct task_struct
     bpf_seq_write(seq, &told, sizeof(told));
 }
 
-/* Lists a thread with an unfinished stretch, which will not be reported before the recording ends.
- */
+/* Lists a thread with an unfinished stretch, which will not be reported before the recording
+ * ends. */
 static __always_inline void asleep_list(struct seq_file *seq, struct task_struct *task,
                                         const struct sampler_process *process)
 {

@@ -97,8 +97,8 @@ static __always_inline uint32_t sched_file_mode(const struct task_struct *task, 
     return file ? BPF_CORE_READ(file, f_inode, i_mode) : 0;
 }
 
-/* Sets the wait's facts that are cheap to read: `stretch->state` and its PREEMPTED flag are known.
- */
+/* Sets the wait's facts that are cheap to read: `stretch->state` and its PREEMPTED flag are
+ * known. */
 static __always_inline void sched_call(struct sampler_switch *stretch, struct task_struct *task)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);

@@ -100,8 +100,7 @@ __noinline int sleeper_fits(struct walk *walk, struct sleeper_chain *chain)
     return 1;
 }
 
-/* ---- Learning ---------------------------------------------------------------------------------
- */
+/* ---- Learning -------------------------------------------------------------------------------- */
 
 static long sleeper_filter_step(uint32_t index, void *context)
 {
@@ -199,8 +198,7 @@ static __always_inline void sleeper_drop(struct walk *walk, struct sleeper_chain
     sleeper_settle(walk, chain);
 }
 
-/* ---- Use --------------------------------------------------------------------------------------
- */
+/* ---- Use ------------------------------------------------------------------------------------- */
 
 static __always_inline uint64_t sleeper_ask(struct walk *walk, struct task_struct *task)
 {

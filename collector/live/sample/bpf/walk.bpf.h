@@ -88,7 +88,7 @@ static __always_inline int piece_read_back(struct piece *piece, uint64_t address
 
 enum walk_context {
     WALK_TICK = 0,   /* perf event */
-    WALK_SWITCH = 1, /* scheduler  */
+    WALK_SWITCH = 1, /* scheduler */
     WALK_CONTEXTS = 2,
 };
 
