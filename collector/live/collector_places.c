@@ -338,7 +338,7 @@ static bool has_none(enum target_state state)
     return state == TARGET_SHUT || state == TARGET_STRAY || state == TARGET_HIDDEN;
 }
 
-/* True at its end, or the session's, if its libannot had no directory, and was not just being
+/* Call at its end, or the session's. True if its libannot had no directory, and was not just being
  * loaded. */
 static bool had_none(const struct stranger *stranger)
 {
@@ -441,7 +441,7 @@ void places_open(struct places *places)
     lives_watch(places->lives, notice, places);
 }
 
-/* At the end, losses of strangers are unknown. */
+/* Refuses strangers at the end, with unknown losses. */
 static int refuse_strangers(struct places *places)
 {
     int error = 0;

@@ -768,7 +768,7 @@ static uint64_t missing(uint64_t before, uint64_t known)
     return before > known && before - known <= LOSS_BELIEVABLE ? before - known : 0;
 }
 
-/* Emits a loss before the open ranges: calls are missing, and so many more are open below them. */
+/* Emits one loss before the open ranges, with the number of ranges that are open below them. */
 static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
                          const struct annot_block *header, uint64_t *lost, struct event *event)
 {

@@ -170,7 +170,7 @@ static struct drain_progress *progress_of(struct drain *drain, const struct segm
     return progress;
 }
 
-/* Hands on the first `count` of drain->events. 0 or -errno of the sink. */
+/* Passes on the first `count` of drain->events. 0 or -errno of the sink. */
 static int drain_hand_on(struct drain *drain, struct drain_thread *thread,
                          const struct batch_source *source, size_t count)
 {

@@ -494,7 +494,7 @@ struct look {
     bool last;
 };
 
-/* Takes a slot. A process that is about to find a free descriptor is not named. */
+/* Takes a slot. A young one is not named yet: its process may still find a free descriptor. */
 static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
 {
     struct refusals *refusals = look->refusals;

@@ -49,8 +49,7 @@ static int64_t add_range(struct trace *trace, struct names *names, uint32_t path
     if (name < 0 || (name == 0 && range->name != 0)) /* id 0: the table had no room for it */
         return -ENOENT;
     if (names_is_python_call(names, range->name))
-        return path; /* it is a frame of the stack already: else there would be one path per call
-                        stack */
+        return path; /* a frame of the stack; as ranges, calls would multiply the paths */
     struct range_path node = {.parent = path,
                               .name = (uint32_t)name,
                               .kind = kind_of(range),

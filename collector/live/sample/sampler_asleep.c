@@ -159,7 +159,7 @@ static int64_t python_frame(struct bpf_sampler *sampler, const struct python_rem
                         : 0;
 }
 
-/* Placed relative to the native part: their addresses are compared. */
+/* Keeps Python frames relative to the native part's base: their places are compared. */
 static int keep_python(struct bpf_sampler *sampler, const struct python_remote_frame *frames,
                        uint32_t count, struct sampler_stack *stack)
 {

@@ -76,7 +76,7 @@ int sampler_pass_damaged(struct bpf_sampler *sampler)
     return 0;
 }
 
-/* The known process of the record's pid. NULL: unknown; a previous owner of the pid has ended. */
+/* The known process of the record's pid, or NULL. Ends a previous owner of the pid. */
 static struct sampled *known_process(struct bpf_sampler *sampler, const struct sampler_head *head)
 {
     struct sampled *process = processes_find(&sampler->processes, head->pid);

@@ -526,8 +526,8 @@ struct glance {
     uint64_t used_ns; /* CPU time, total */
 };
 
-/* Finds the thread of that tid, or adds one if the tid was reused. 1; 0: it belongs to a new owner
- * of the pid; -ENOMEM. */
+/* Finds the thread of that tid, or adds it if it is new or the tid was reused. 1; 0: it belongs to
+ * a new owner of the pid; -ENOMEM. */
 static int find_thread(struct remote_sampler *sampler, struct remote_process *process,
                        struct glance *glance)
 {

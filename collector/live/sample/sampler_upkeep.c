@@ -45,8 +45,8 @@ static bool is_gone(struct sampled *process)
     return now.start_ticks != process->proc_ticks || (now.state == 'Z' && now.thread_count <= 1);
 }
 
-/* An image is another one if its mappings were reported, or if the kernel's table has reset the
- * entry. */
+/* An image is another one if mappings of a new one were reported without its exec, or if the
+ * kernel's table has reset the entry. */
 static enum process_doubt doubt_of(const struct bpf_sampler *sampler, struct sampled *process)
 {
     struct sampler_process value;

@@ -282,7 +282,7 @@ static bool is_alone(struct elf_file *file)
     return alone;
 }
 
-/* True for a program of C: a library of C may be called, and called back, by C++. */
+/* True for a program of C alone: a library of C may be called, and called back, by C++. */
 static bool is_plain(struct elf_file *file)
 {
     struct elf_segment interpreter;

@@ -40,7 +40,8 @@ static __always_inline void asleep_fill(struct sampler_switch *stretch, struct t
     sched_facts(stretch, task, process);
 }
 
-/* If it woke up before its stretch existed to be ended, drops the stretch. */
+/* True if the thread still sleeps. If it woke up before its stretch existed to be ended, drops the
+ * stretch. */
 static __always_inline bool asleep_settle(struct task_struct *task, uint32_t key)
 {
     struct sampler_switch *entry;

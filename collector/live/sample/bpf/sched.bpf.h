@@ -272,8 +272,9 @@ static __always_inline void sched_settle(struct sampler_switch *entry,
         sched_tell(entry);
 }
 
-/* Reports the time after the last stretch of an ending thread: during its exit, without its memory,
- * its leaving the CPU is not reported any more. Its CPU time gives the time it was away. */
+/* Sets the short wait of an ending thread to the time after its last report: during its exit,
+ * without its memory, its leaving the CPU is not reported any more. Its CPU time gives the time it
+ * was away. */
 static __always_inline void sched_tell_end(struct sampler_switch *entry,
                                            const struct task_struct *task, bool added, uint64_t now)
 {
