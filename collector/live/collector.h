@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector: one recording session from its begin to the finished file.
+/* The collector: one recording session from its start to the finished file.
  *
  *     collector_create -> { poll collector_fd for collector_timeout_ms; collector_step }* ->
  *     collector_finish -> collector_destroy
@@ -135,7 +135,7 @@ int collector_tell_waiting(struct collector *collector);
 void collector_note_exit(struct collector *collector, int pid, int wait_status);
 
 /* Records the status of the command itself. */
-/* Records the block of the program that requested the recording: CLOCK_MONOTONIC, from begin to
+/* Records the block of the program that requested the recording: CLOCK_MONOTONIC, from start to
  * end. 0 or -errno. */
 int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns);
 void collector_note_command(struct collector *collector, int wait_status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter of a collector's session, at its begin and while it runs: the collector's end of
+/* The filter of a collector's session, at its start and while it runs: the collector's end of
  * `annot set`; the other end is collector_sessions.c. Thread-safety: one thread per object. */
 #ifndef ANNOT_COLLECTOR_FILTER_H
 #define ANNOT_COLLECTOR_FILTER_H

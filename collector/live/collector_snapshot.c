@@ -160,7 +160,7 @@ static int describe(struct taking *taking)
     return error ? error : trace_fact_set(taking->trace, FACT_NOTE, note, 1);
 }
 
-/* Sets the begin to the oldest remaining event, or the begin of the oldest open range. */
+/* Sets the start to the oldest remaining event, or the start of the oldest open range. */
 static void set_times(struct taking *taking, int64_t end_ns)
 {
     struct trace_session *entry = trace_session(taking->trace);

@@ -24,7 +24,7 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, ALL_BYTES_MAX = 16 << 20, ROOTS_MAX = 16, NAMED_MAX = 5 };
 
-/* The begin of a process is rounded down to such a tick: a file written just before it would seem
+/* The start of a process is rounded down to such a tick: a file written just before it would seem
  * to have changed since. No program loads its code that fast. */
 enum { START_TICK_NS = 10000000 };
 

@@ -44,7 +44,7 @@ struct writing {
     bool patient;                   /* waits for room, because the session ends */
 };
 
-/* Call at the begin of a step: returns blocks that are in the file. 0, or the file's first
+/* Call at the start of a step: returns blocks that are in the file. 0, or the file's first
  * error. */
 int writing_look(struct writing *writing);
 

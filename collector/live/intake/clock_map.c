@@ -157,7 +157,7 @@ int clock_map_offer(struct clock_map *map, struct clock_anchor anchor)
     return 0;
 }
 
-/* The segment around raw, which lies between the first and the last anchor. */
+/* The piece around raw, which lies between the first and the last anchor. */
 static struct clock_line find_line(const struct clock_map *map, uint64_t raw)
 {
     const struct clock_anchor *items = map->anchors.items;

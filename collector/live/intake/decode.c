@@ -746,7 +746,7 @@ static void tell_gap(struct decode_thread *thread, struct event gap, enum loss c
     *event = gap;
 }
 
-/* Emits the push of one of the innermost open ranges, at its real begin. 0 or -ENOMEM. */
+/* Emits the push of one of the innermost open ranges, at its real start. 0 or -ENOMEM. */
 static int tell_open(struct decoder *decoder, struct decode_thread *thread,
                      const struct annot_open *open, struct event *event)
 {

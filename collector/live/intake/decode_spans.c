@@ -479,7 +479,7 @@ static bool span_time(struct decoder *decoder, uint32_t clock, uint64_t time, in
     return time <= INT64_MAX;
 }
 
-/* Sets begin and end. False: the times are impossible. */
+/* Sets start and end. False: the times are impossible. */
 static bool set_times(struct decoder *decoder, const struct decode_parts *parts,
                       struct event *event)
 {

@@ -58,7 +58,7 @@ enum drain_kind {
 
 /* Calls of a thread that may still turn out too short: drain_short.c. */
 struct drain_waiting {
-    VEC(struct event) events; /* begins of calls, starting with one, and events on tracks */
+    VEC(struct event) events; /* starts of calls, starting with one, and events on tracks */
     VEC(struct arg) args;     /* of the events, and of some dropped ones */
 };
 

@@ -2,15 +2,15 @@
 /* Drops calls that are only wanted above a duration (the LEAST of a CODE) when their end shows that
  * they were shorter.
  *
- * A call is dropped if nothing of its thread lies between its begin and its end but dropped calls,
- * and begins and ends on tracks, which are elsewhere. So the remaining events nest as before, each
+ * A call is dropped if nothing of its thread lies between its start and its end but dropped calls,
+ * and starts and ends on tracks, which are elsewhere. So the remaining events nest as before, each
  * end still has the number of ranges open after it, and every event inside a call keeps that call
- * around it. Calls on tracks (coroutines of tasks) are dropped if they begin and end in one thread,
+ * around it. Calls on tracks (coroutines of tasks) are dropped if they start and end in one thread,
  * with nothing on the track between.
  *
  * Until the length is known, begins and the events after them wait here, for at most about a second
  * (ANNOT_CODE_LEAST_NS_MAX) and at most WAITING_MAX of them. They are not in the file meanwhile: if
- * this process is killed, the waiting calls lack their begins. */
+ * this process is killed, the waiting calls lack their starts. */
 #include "drain.h"
 
 #include <errno.h>

@@ -59,7 +59,7 @@ void refusals_init(struct refusals *refusals, struct trace *trace, struct lives 
 void refusals_fini(struct refusals *refusals);
 
 /* Use in a recovery instead of init. The trace is that of the recording; the slots hold its
- * processes' losses from the session's begin on. 0 or -ENOMEM. */
+ * processes' losses from the session's start on. 0 or -ENOMEM. */
 int refusals_resume(struct refusals *refusals, struct trace *trace,
                     const struct directory *directory, const struct annot_session *session);
 

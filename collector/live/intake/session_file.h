@@ -59,7 +59,7 @@ struct session_span {
     uint64_t begin_generation, end_generation, unnamed_before;
 };
 
-/* Stores `span` at the session's begin; session_file_span reads the current one. 0 or -errno. */
+/* Stores `span` at the session's start; session_file_span reads the current one. 0 or -errno. */
 int session_file_begin(const struct session_file *file, const struct session_span *span);
 int session_file_span(const struct session_file *file, struct session_span *ret_span);
 

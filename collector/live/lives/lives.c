@@ -2,7 +2,7 @@
 /* Lives and their images, from kernel events and from look-ups.
  *
  * The kernel event of an image may come after its first look-up (the intake found its segment
- * first); then the image keeps its entry and gets its begin. Invariant: a life has at least one
+ * first); then the image keeps its entry and gets its start. Invariant: a life has at least one
  * image, they are in order of time, and its pid's list has the youngest first. */
 #include "lives.h"
 

@@ -2,7 +2,7 @@
 /* The state of the registry, shared by lives.c, lives_threads.c and lives_titles.c only.
  *
  * `used_ns` is the earliest time at which an image was seen to run: a later report by the kernel of
- * an earlier time changes the begin of the image, not its entry.
+ * an earlier time changes the start of the image, not its entry.
  * Thread-safety: as the registry. */
 #ifndef ANNOT_LIVES_STATE_H
 #define ANNOT_LIVES_STATE_H

@@ -170,7 +170,7 @@ void look_space_unwind(struct look_space *space, const struct unwind_registers *
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The begin of the function around an address, as in recordings; else the address. */
+/* The start of the function around an address, as in recordings; else the address. */
 static uint64_t function_begin(struct look_module *module, uint64_t address)
 {
     struct elf_file *file;

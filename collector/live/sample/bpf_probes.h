@@ -22,8 +22,8 @@ int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, ui
 /* ---- Functions that are ranges: reported, as SAMPLER_PROBED, when they are left ---- */
 
 enum bpf_probe_kind {
-    BPF_PROBE_CALLS, /* begins and ends of functions, matched by their stack */
-    BPF_PROBE_PAIR,  /* begins and ends anywhere: an end closes the last begin */
+    BPF_PROBE_CALLS, /* starts and ends of functions, matched by their stack */
+    BPF_PROBE_PAIR,  /* starts and ends anywhere: an end closes the last start */
     BPF_PROBE_MARK,  /* reported at once, as an instant */
     BPF_PROBE_KINDS,
 };

@@ -19,7 +19,7 @@ void bpf_area_close(struct bpf_area *area);
  * it, passes them to the object, and returns when all exist; bpf_making_end() returns when the
  * first segment of the row memory is in its map, where the kernel puts it at once, and then waits
  * until all CPUs were idle once, 15 to 70 ms; bpf_making_close() waits for that. Call end and close
- * once in any case, even without begin. 0 or -errno. */
+ * once in any case, even without bpf_making_begin(). 0 or -errno. */
 int bpf_making_begin(struct sampler_bpf *program);
 int bpf_making_join(struct sampler_bpf *program);
 int bpf_making_end(struct sampler_bpf *program);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols of a file are loaded at the first look-up; begins of functions, for the first address
+/* Symbols of a file are loaded at the first look-up; starts of functions, for the first address
  * without a name. Thread-safety: see code_source.h. */
 #include "code_source.h"
 
@@ -108,7 +108,7 @@ static bool load_symbols(struct code_source *source)
     return source->symbols != NULL;
 }
 
-/* The begin of the function around it, so that one function has one name; else the address. */
+/* The start of the function around it, so that one function has one name; else the address. */
 static uint64_t function_begin(struct code_source *source, uint64_t address)
 {
     uint64_t begin;

@@ -15,7 +15,7 @@
 struct code_source;
 
 /* A file, as a separate object: `file` may be closed. `path`: its displayed name. For an image,
- * begin_ns is the begin of its program, CLOCK_MONOTONIC. NULL: out of memory or descriptors.
+ * begin_ns is the start of its program, CLOCK_MONOTONIC. NULL: out of memory or descriptors.
  * destroy accepts NULL. */
 struct code_source *code_source_of_file(const struct elf_file *file, const char *path);
 struct code_source *code_source_of_kernel(void);
@@ -26,7 +26,7 @@ void code_source_destroy(struct code_source *source);
 void code_source_set_debug_root(const char *directory);
 
 /* The readable name of an address: a function, or else its place, and then sets *ret_place
- * ("libfoo.so+0x1230": the begin of its function, if known). Never NULL; valid until the next
+ * ("libfoo.so+0x1230": the start of its function, if known). Never NULL; valid until the next
  * call. */
 const char *code_source_name(struct code_source *source, uint64_t address, bool *ret_place);
 

@@ -17,7 +17,7 @@ struct elf_file;
 struct trace;
 
 struct probe {
-    uint64_t device, inode, entry; /* identity of a function: a file and the offset of its begin */
+    uint64_t device, inode, entry; /* identity of a function: a file and the offset of its start */
     uint32_t name, scope;          /* in the trace */
     uint64_t calls;                /* at the last look */
     double rate;                   /* calls per second until then */
@@ -51,7 +51,7 @@ struct probes {
     VEC(struct arg) args;
     bool measured;
     uint64_t visit_ns[PROBE_COSTS]; /* the cost of each here; 0: unknown */
-    uint64_t since_ns;              /* begin of the counts */
+    uint64_t since_ns;              /* start of the counts */
     uint64_t told, left;
     struct arg_lists lists;
     struct entered_calls entered;

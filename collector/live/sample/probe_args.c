@@ -105,7 +105,7 @@ uint64_t probe_args_ns(const struct probe_args *args)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* Arguments at a range's end have other names than those at its begin. */
+/* Arguments at a range's end have other names than those at its start. */
 static int add_key(struct trace *trace, const char *name, int number, uint32_t *ret_key)
 {
     char text[16];
@@ -687,7 +687,7 @@ static const struct sampler_probed_args *find_record(struct entered_calls *enter
     return NULL;
 }
 
-/* Drops arguments of the end that repeat those of the begin. Returns the number left. */
+/* Drops arguments of the end that repeat those of the start. Returns the number left. */
 static int without_known(const struct arg *known, int known_count, struct arg *args, int count)
 {
     int kept = 0;

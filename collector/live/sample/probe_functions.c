@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Installs probes at the functions of a file that become ranges: at the begin, and at every exit.
+/* Installs probes at the functions of a file that become ranges: at the start, and at every exit.
  * Each file is probed once for each wish. Thread-safety: one thread per object. */
 #include "bpf_probes.h"
 #include "modules.h"

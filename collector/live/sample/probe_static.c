@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Static probes (USDT) of a file: one name is a mark, two are the begins and ends of ranges. A
+/* Static probes (USDT) of a file: one name is a mark, two are the starts and ends of ranges. A
  * probe may have many places, and a counter by which the program detects watchers, which the kernel
  * raises for us. Thread-safety: one thread per object. */
 #include "bpf_probes.h"
@@ -116,7 +116,7 @@ static int find_places(struct bpf_sampler *sampler, const struct found *found, s
 
 /* ---- Probes ---------------------------------------------------------------------------------- */
 
-/* The name of a pair is the common begin of its two names, in whole words. */
+/* The name of a pair is the common start of its two names, in whole words. */
 static int64_t add_name(struct trace *trace, const struct found *found,
                         const struct elf_probe *probe)
 {

@@ -67,7 +67,7 @@ struct sampled {
     bool replaced;        /* a mapping was replaced by another */
     bool exited;
     bool waits_exec;  /* not sampled before its exec */
-    uint64_t exec_ns; /* begin of its image; 0 = no exec reported */
+    uint64_t exec_ns; /* start of its image; 0 = no exec reported */
     uint64_t image;   /* its number (struct sampler_process); 0 = unknown */
     uint64_t exit_step;
     enum process_doubt doubt;

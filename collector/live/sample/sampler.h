@@ -54,7 +54,7 @@ enum sampler_track_flags { SAMPLER_TRACK_WAIT_EXEC = 1u << 0, SAMPLER_TRACK_ATTA
 
 int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
 
-/* Makes ranges of native functions in unmodified programs: the kernel puts probes at their begins
+/* Makes ranges of native functions in unmodified programs: the kernel puts probes at their starts
  * and exits. With eBPF only, and with `take_ranges`. Files that are missing now are probed when a
  * tracked process maps them. */
 struct sampler_range_wish {

@@ -103,7 +103,7 @@ enum sampler_flags {
     SAMPLER_FAULTED = 1u << 8,    /* SWITCH: not in a system call: a page fault */
     SAMPLER_GIL_WAIT = 1u << 9,   /* SWITCH: a futex inside the interpreter's runtime */
     SAMPLER_STILL_OFF = 1u << 10, /* SWITCH: the recording ended before it ran again */
-    SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, of unknown begin: see below */
+    SAMPLER_ASLEEP = 1u << 11,    /* SWITCH: it slept already, of unknown start: see below */
     SAMPLER_RETURNING =
         1u << 12,              /* in map `switches`: it runs again, and is about to be reported */
     SAMPLER_ADDS = 1u << 13,   /* in map `switches`: its last stretch is one of the short waits */
@@ -135,7 +135,7 @@ struct sampler_short_waits {
 };
 
 struct sampler_short {
-    struct sampler_head head; /* time_ns: begin of the interval */
+    struct sampler_head head; /* time_ns: start of the interval */
     uint64_t end_ns;          /* end of the interval */
     struct sampler_short_waits waits;
 };
@@ -307,7 +307,7 @@ struct sampler_args {
 
 /* Sent before the record of its range. */
 struct sampler_probed_args {
-    struct sampler_head head; /* time_ns: begin of the range */
+    struct sampler_head head; /* time_ns: start of the range */
     uint32_t function;        /* number of the probe */
     uint32_t list;
     uint64_t values[SAMPLER_ARGS_MAX];

@@ -645,8 +645,8 @@ int sampler_step_probes(struct bpf_sampler *sampler)
     return error == 0 && probes->events.count > 0 ? hand_on(sampler) : error;
 }
 
-/* Notes wishes without any range in the recording. Calls are only known in total, not by function.
- */
+/* Notes wishes without any range in the recording. Calls are only known in total, not by
+ * function. */
 static int note_idle(const struct probes *probes, uint64_t calls, struct trace *trace)
 {
     int error = 0;

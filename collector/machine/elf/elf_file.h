@@ -72,7 +72,7 @@ struct elf_segment elf_file_segment(const struct elf_file *file, size_t index);
 bool elf_file_header(const struct elf_file *file, uint32_t type, struct elf_segment *ret_segment);
 
 /* The module address of `offset` in the file. false: not loaded. The load bias of a mapping is its
- * begin - that address. Mappings begin at whole pages, so bytes before a segment's first one belong
+ * start - that address. Mappings begin at whole pages, so bytes before a segment's first one belong
  * to it; a page of two segments belongs to the executable one. */
 bool elf_file_address(const struct elf_file *file, uint64_t offset, uint64_t *ret_address);
 

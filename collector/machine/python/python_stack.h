@@ -55,7 +55,7 @@ struct python_native {
 /* The numbers of enum sampler_python_flags. */
 enum python_frame_flags {
     PYTHON_FRAME_ENTRY = 1u << 0, /* the outermost frame of a call of the eval function */
-    PYTHON_FRAME_SHIM = 1u << 1,  /* not a frame: marks the begin of such a call */
+    PYTHON_FRAME_SHIM = 1u << 1,  /* not a frame: marks the start of such a call */
 };
 
 struct python_frame {

@@ -20,7 +20,7 @@ struct python_values {
     int32_t pid;
     const struct python_offsets *offsets;
     const struct value_layout *layout;
-    uint32_t head;       /* bytes at an object's begin in addition to builds with a GIL */
+    uint32_t head;       /* bytes at an object's start in addition to builds with a GIL */
     uint32_t reads_left; /* limits the reading of a process made slow to read */
 };
 

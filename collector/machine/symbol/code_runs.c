@@ -15,7 +15,7 @@ static int push(struct code_run *out, uint64_t begin, uint64_t end, uint32_t nam
 }
 
 /* Writes the parts of one older stretch that `newer` leaves visible; `*at` is the first newer one
- * that ends after its begin. Also writes newer ones that end inside it. */
+ * that ends after its start. Also writes newer ones that end inside it. */
 static int lay_over(const struct code_run *newer, size_t *at, const struct code_stretch *older,
                     struct code_run *out)
 {

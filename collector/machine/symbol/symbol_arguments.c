@@ -494,7 +494,7 @@ static bool take_two(const Dwarf_Op *ops, size_t count, struct code_argument *ar
            take_register(&ops[0], &argument->reg) && take_register(&ops[2], &argument->second);
 }
 
-/* The begin of the caller's frame, relative to the function's places. false: another base. */
+/* The start of the caller's frame, relative to the function's places. false: another base. */
 static bool frame_shift(Dwarf_Die *function, int64_t *ret_shift)
 {
     Dwarf_Attribute attribute;

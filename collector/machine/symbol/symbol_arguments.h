@@ -45,7 +45,7 @@ struct code_argument {
     const struct code_choice *choices;
 };
 
-/* The begin of a function, and the address of its probe: the begin, or after its "endbr64". */
+/* The start of a function, and the address of its probe: the start, or after its "endbr64". */
 struct code_entry {
     uint64_t begin, entry;
 };

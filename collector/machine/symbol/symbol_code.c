@@ -313,7 +313,7 @@ static int add_exit(struct reading *reading, uint64_t address, enum code_kind ki
     return vec_push(&reading->exits->items, exit);
 }
 
-/* A direct jump: inside, to the begin of an instruction; or out of the function. */
+/* A direct jump: inside, to the start of an instruction; or out of the function. */
 static int take_target(struct reading *reading, uint64_t address,
                        const struct code_instruction *code)
 {
@@ -348,7 +348,7 @@ static int take_exit(struct reading *reading, uint64_t address, const struct cod
     }
 }
 
-/* Marks the begins: each instruction begins where the previous one ends. */
+/* Marks the starts: each instruction begins where the previous one ends. */
 static int mark_starts(struct reading *reading, size_t index)
 {
     const struct code_piece *piece = &reading->pieces[index];
@@ -374,7 +374,7 @@ static int find_exits(struct reading *reading, size_t index)
 }
 
 /* A probe on an initial "endbr64" costs an extra trap, so it goes on the next instruction, which
- * runs as often unless the function jumps back to its begin. */
+ * runs as often unless the function jumps back to its start. */
 static uint64_t entry_of(const struct code_piece *piece)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};

@@ -24,7 +24,7 @@ enum code_kind {
 /* Values below are the processor's: the low four bits of the opcode. */
 enum code_condition { CODE_ALWAYS = 16, CODE_COUNTED = 17 };
 
-/* The first is the function's begin; others are parts of it that the compiler has moved
+/* The first is the function's start; others are parts of it that the compiler has moved
  * elsewhere. */
 enum { CODE_PIECES_MAX = 8 };
 
@@ -45,7 +45,7 @@ struct code_instruction {
     uint8_t length;
     uint8_t kind;   /* enum code_kind */
     uint8_t detail; /* as documented there */
-    int64_t target; /* CODE_JUMP: relative to the instruction's begin */
+    int64_t target; /* CODE_JUMP: relative to the instruction's start */
 };
 
 /* false: unknown instruction, or longer than `size`. */

@@ -68,7 +68,7 @@ static void find_word(struct finding *finding)
     }
 }
 
-/* The begin of the arguments: after the last parenthesis that opens at the outer level. */
+/* The start of the arguments: after the last parenthesis that opens at the outer level. */
 static size_t arguments_at(const char *name)
 {
     size_t length = strlen(name), level = 0;
@@ -81,7 +81,7 @@ static size_t arguments_at(const char *name)
     return length;
 }
 
-/* The begin of the name itself: instances of templates have their type before it. */
+/* The start of the name itself: instances of templates have their type before it. */
 static size_t name_at(const char *name, size_t end)
 {
     size_t level = 0;

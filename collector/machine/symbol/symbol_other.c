@@ -180,7 +180,7 @@ struct symbol_jit {
     int64_t uid;      /* -1 = unknown yet */
     int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = unknown yet */
     int directory, file;
-    uint64_t offset;     /* of the unread part: begin of a line */
+    uint64_t offset;     /* of the unread part: start of a line */
     uint64_t read_bytes; /* total */
     bool skip_line;      /* the line at `offset` is too long */
     int64_t read_ns;

@@ -19,8 +19,8 @@ const char *symbol_kernel_find(struct symbol_kernel *kernel, uint64_t address);
 struct symbol_jit;
 
 /* For the process with the root /proc/PID/root; ns_pid is in the file's name. Looks for the file on
- * demand, and reads its new part, at most every 100 ms. begin_ns: begin of its program,
- * CLOCK_MONOTONIC; 0: begin of the process. NULL: out of memory. */
+ * demand, and reads its new part, at most every 100 ms. begin_ns: start of its program,
+ * CLOCK_MONOTONIC; 0: start of the process. NULL: out of memory. */
 struct symbol_jit *symbol_jit_create(int32_t pid, int32_t ns_pid, int64_t begin_ns);
 void symbol_jit_destroy(struct symbol_jit *jit);
 const char *symbol_jit_find(struct symbol_jit *jit, uint64_t address);

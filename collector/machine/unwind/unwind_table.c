@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the rows of a module: descriptions in the order of their code, each clipped at the begin
+/* Builds the rows of a module: descriptions in the order of their code, each clipped at the start
  * of the next (as the C++ runtime's search resolves overlaps), the gaps between them unknown, equal
  * neighbours merged, equal rules shared. Rule 0 of every table is the unknown one, as is the last
  * row, after all code. */
@@ -145,7 +145,7 @@ static void add_function(struct builder *builder, const struct cfi_index *index,
         add_row(builder, stopped, 0);
 }
 
-/* The number of function begins in these bytes that set up a frame pointer. */
+/* The number of function starts in these bytes that set up a frame pointer. */
 static size_t count_frames(const uint8_t *bytes, size_t size)
 {
     static const uint8_t begin[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp, %rbp */
@@ -344,9 +344,9 @@ const struct unwind_rule *unwind_table_find(const struct unwind_table *table, ui
     return rule < table->rule_count ? &table->rules[rule] : NULL;
 }
 
-/* ---- Begins of functions --------------------------------------------------------------------- */
+/* ---- Starts of functions --------------------------------------------------------------------- */
 
-/* Descriptions in the order of their code; where two overlap, the later one applies from its begin
+/* Descriptions in the order of their code; where two overlap, the later one applies from its start
  * on, as in the rows. */
 
 struct extent {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Data from the .eh_frame of one ELF file: its unwind rows, with their cache on disk, and the
- * begins of its functions.
+ * starts of its functions.
  *
  * Source: DWARF 5 section 6.4, LSB core 5.0 chapter 10.6. Foreign bytes: bounded, never trusted.
  * Thread-safety: immutable once built. */
@@ -35,7 +35,7 @@ int unwind_table_build_section(struct elf_file *file, const struct cfi_section *
 /* The rule for a module address. NULL: not covered. */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t address);
 
-/* ---- Begins of functions --------------------------------------------------------------------- */
+/* ---- Starts of functions --------------------------------------------------------------------- */
 
 /* Available for stripped files as well, so that addresses of one function get one name.
  * 8 bytes a function; a part that a compiler moved elsewhere (".cold") counts as a function. */
@@ -47,7 +47,7 @@ struct function_starts;
 int function_starts_build(struct elf_file *file, struct function_starts **ret_starts);
 void function_starts_destroy(struct function_starts *starts);
 
-/* The begin of the function around a file address. false: not described. */
+/* The start of the function around a file address. false: not described. */
 bool function_starts_find(const struct function_starts *starts, uint64_t address,
                           uint64_t *ret_begin);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) Functions as ranges: a program at each begin and exit.
+/* (MIT OR GPL-2.0) Functions as ranges: a program at each start and exit.
  *
  * The open ranges of a thread form a stack of functions and of the stack pointers at their entry. A
  * function is left at the same stack pointer; deeper entries were left without a return, by longjmp
@@ -395,8 +395,8 @@ int probes_met(struct pt_regs *context)
 
 /* ---- Pairs -----------------------------------------------------------------------------------
  *
- * Their begins and ends may be in different functions, so stack pointers are useless: an end closes
- * the last begin of the same pair. Pairs may overlap: one that ends below another stays as an empty
+ * Their starts and ends may be in different functions, so stack pointers are useless: an end closes
+ * the last start of the same pair. Pairs may overlap: one that ends below another stays as an empty
  * place until the other has ended. */
 
 static long probe_pair_round(uint32_t index, void *context)

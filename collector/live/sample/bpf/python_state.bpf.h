@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* (MIT OR GPL-2.0) The state of a walk of Python frames, its reads, and its begin: the thread state
+/* (MIT OR GPL-2.0) The state of a walk of Python frames, its reads, and its start: the thread state
  * of the current task. */
 #ifndef ANNOT_PYTHON_STATE_BPF_H
 #define ANNOT_PYTHON_STATE_BPF_H
@@ -21,7 +21,7 @@ enum {
     PYTHON_OBJECT_BYTES = 112, /* of a frame object */
     PYTHON_CODE_BYTES = 96,    /* of a code object, from its first-line field on */
     PYTHON_TAG_BITS = 3,
-    PYTHON_TSTATE_BYTES = 4096, /* only the thread state lies this close to its begin */
+    PYTHON_TSTATE_BYTES = 4096, /* only the thread state lies this close to its start */
     PYTHON_BASE_BYTES = 65536,  /* likewise, excluding the stack */
     PYTHON_BYTECODE_MAX = 1 << 24,
 };
