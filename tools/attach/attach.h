@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs of `annot attach`: which of them have annotations, and what is said about them.
+/* The programs of `annot attach`: finds those with annotations and prints notes about the others.
  * Thread-safety: main thread only. */
 #ifndef ANNOT_ATTACH_H
 #define ANNOT_ATTACH_H
@@ -9,15 +9,15 @@
 
 struct attach_program {
     struct target target;
-    int pidfd;      /* the caller's */
-    bool annotated; /* told to join */
+    int pidfd;      /* closed by attach_programs_fini */
+    bool annotated; /* asked to join the session */
 };
 
-/* What becomes of a program whose annotations cannot be had. */
+/* Treatment of a program without annotations. */
 enum attach_rest {
     ATTACH_SAMPLED,
-    ATTACH_LEFT_OUT, /* others are recorded */
-    ATTACH_NOTHING,  /* then nothing is */
+    ATTACH_LEFT_OUT, /* the other programs are recorded */
+    ATTACH_NOTHING,  /* the recording fails */
 };
 
 struct attach_programs {
@@ -25,56 +25,59 @@ struct attach_programs {
     uint32_t count;
     int64_t begin_ns;
     enum attach_rest rest;
-    bool verbose; /* says of each that it has no annotations */
+    bool verbose; /* print a note for each program without annotations */
 };
 
-/* Looks at each while its pidfd is held. 0, or a message was printed: the exit status. fini accepts
- * a zeroed object. */
+/* Inspects each process while its pidfd is held. 0, or the exit status after a printed message.
+ * fini accepts a zeroed object. */
 int attach_programs_init(struct attach_programs *programs, const struct pid_list *pids,
                          enum attach_rest rest);
 void attach_programs_fini(struct attach_programs *programs);
 
-/* One whose directory is to be used; NULL: no annotations can be had. */
+/* The program whose directory the session uses; NULL: no program has annotations. */
 const struct target *attach_programs_leader(const struct attach_programs *programs);
 
-/* Switches on what can be, and says what cannot. How many there are. */
+/* Makes the programs with libannot join the session and prints a note for each other one. Returns
+ * the number that joined. */
 uint32_t attach_programs_annotate(struct attach_programs *programs, struct collector *collector);
 
-/* Says which have not emitted an event yet; `last`: which never did. */
+/* Prints the programs without an event so far; `last`: without an event in the whole recording. */
 void attach_programs_note_silent(struct attach_programs *programs,
                                  const struct collector *collector, bool last);
 
-/* Says what is wrong with what a program's environment tells loaders of NVTX, ITT and CUDA, here
- * and in the recording. */
+/* Checks the variables of a program's environment that configure the loaders of NVTX, ITT and CUDA.
+ * Prints problems and adds them to the recording. */
 struct attach_loaders {
     const struct target *target;
     struct collector *collector;
-    bool verbose; /* and what is not loaded */
+    bool verbose; /* also print libraries that are not loaded */
 };
 
 void attach_look_at_loaders(const struct attach_loaders *look);
 
-/* Whether it has a file of that name mapped as code. */
+/* Returns true if the process has a file of that name mapped as code. */
 bool attach_has_mapped(int32_t pid, const char *library);
 
-/* The environment as the program got it when it started: NUL behind each variable, and two at the
- * end. The caller's; NULL: it cannot be known. And the value of a variable there, or NULL. */
+/* The environment at the program's start: each variable ends with NUL, the last one with two. The
+ * caller frees it; NULL: unreadable. attach_environment_value returns the value of a variable in
+ * it, or NULL. */
 char *attach_environment(int32_t pid);
 const char *attach_environment_value(const char *environment, const char *name);
 
-/* Whether a process of that number told events of its own. */
+/* Returns true if the process has published events of its own. */
 bool attach_has_joined(const struct trace *trace, int32_t pid);
 
-/* Loads the injection library into each that has none. 0, or a message was printed: the exit
- * status; those before that one have it then. Not `needed`: who cannot have it is told, no more. */
+/* Loads the injection library into each process without it. 0, or the exit status after a printed
+ * message; earlier processes of the list then have it. Unless `needed`, a failure is only
+ * printed. */
 int attach_inject(const struct pid_list *pids, bool needed);
 
-/* For the recording. */
+/* A note for the recording. */
 #define ATTACH_INJECT_NOTE                                                                         \
     "annot's library was loaded while the program ran (--inject): libraries that had called NVTX " \
     "or ITT before are not recorded"
 
-/* Says why a process cannot be had, and returns the exit status. `error` is positive. */
+/* Prints why a process cannot be attached to, and returns the exit status. `error` is positive. */
 int attach_programs_fail(int32_t pid, int error);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files of a running program were compiled with NVTX or ITT. Their loaders are in the file
- * itself and look for a variable, so its name is among the constants. Nothing of what they keep in
- * memory has a name that could be relied on.
+/* Finds the files of a running program that were compiled with NVTX or ITT. Their loaders are
+ * compiled into each such file and look up a variable of the environment, so its name is among the
+ * constants of the file. Their data in memory has no reliable symbol.
  *
- * Files are foreign: they are searched, bounded, and only where the program has mapped them. */
+ * The files are untrusted: reads are bounded and cover only the mapped parts. */
 #include "attach_images.h"
 
 #include "attach.h"
@@ -23,7 +23,7 @@
 
 enum { PIECE_BYTES = 1 << 20, OVERLAP_BYTES = 64 };
 
-/* Of large programs that takes 0.1 s; what lies behind it is not looked at. */
+/* Limit of the search, about 0.1 s for large programs; later bytes are skipped. */
 #define SEARCHED_BYTES_MAX (INT64_C(256) << 20)
 
 struct search {
@@ -34,8 +34,7 @@ struct search {
     char *found;
 };
 
-/* Only if it is the file that is mapped: not a newer one of its name, nor what only looks like it.
- */
+/* Opens the file by its path and checks the inode: -ENOENT if another file has replaced it. */
 static int open_mapped(int32_t pid, const struct maps_line *line)
 {
     char whole[PATH_MAX];
@@ -51,7 +50,7 @@ static int open_mapped(int32_t pid, const struct maps_line *line)
     return fd;
 }
 
-/* In pieces that overlap, so that no word is cut. */
+/* Reads pieces that overlap, so that no match is cut. */
 static bool has_word(struct search *search, int fd, const struct maps_line *line)
 {
     uint64_t size = line->end - line->begin;

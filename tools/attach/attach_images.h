@@ -8,8 +8,8 @@
 
 enum { ATTACH_IMAGE_SIZE = 256 };
 
-/* Whether a file that the program has mapped holds the name of the variable, as what was compiled
- * with NVTX or ITT does; the first such file's name. */
+/* Returns true if a mapped file contains the name of the variable, as code compiled with NVTX or
+ * ITT does, and the first such file's name in `name`. */
 bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
 
 #endif

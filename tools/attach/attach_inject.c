@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot attach --inject`: puts the injection library into processes that were started without it.
- * Names of programs are foreign: cmd_note escapes them. */
+/* `annot attach --inject`: loads the injection library into processes started without it. Names of
+ * programs are untrusted: cmd_note escapes them. */
 #include "attach.h"
 #include "look_enter.h"
 

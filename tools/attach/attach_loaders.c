@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the environment of a running program says to loaders of NVTX, ITT and CUDA, which are silent
- * whatever happens: a path that leads nowhere, another tool, and nothing at all to a program that
- * has calls. Paths are foreign: cmd_note escapes them. */
+/* Checks the environment of a running program for the loaders of NVTX, ITT and CUDA, which report
+ * no errors: a path to a missing file, another tool, and a missing variable in a program with such
+ * calls. Paths are untrusted: cmd_note escapes them. */
 #include "attach.h"
 #include "attach_images.h"
 
@@ -56,7 +56,7 @@ static bool is_there(int32_t pid, const char *path)
 {
     char whole[PATH_MAX];
     struct stat status;
-    return path[0] != '/' || /* the dynamic linker searches for it */
+    return path[0] != '/' || /* found by the dynamic linker's search */
            (size_t)snprintf(whole, sizeof(whole), "/proc/%d/root%s", (int)pid, path) >=
                sizeof(whole) ||
            stat(whole, &status) == 0;
@@ -72,7 +72,7 @@ bool attach_has_mapped(int32_t pid, const char *library)
     return maps_each(pid, is_library, (void *)text_base_name(library)) == 1;
 }
 
-/* Here, and for who reads the recording. */
+/* Prints a note and adds it to the recording. */
 static void say(const struct attach_loaders *look, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -86,10 +86,10 @@ static void say(const struct attach_loaders *look, const char *format, ...)
     snprintf(whole, sizeof(whole), "process %d (%s): %s", (int)look->target->pid,
              look->target->comm, what);
     cmd_note("%s", whole);
-    (void)collector_note(look->collector, whole); /* out of memory: without it */
+    (void)collector_note(look->collector, whole); /* out of memory: not in the recording */
 }
 
-/* A variable that was there when the program began. */
+/* Checks a variable that was set at the program's start. */
 static void look_at(const struct attach_loaders *look, const struct loader *loader,
                     const char *value)
 {
@@ -105,7 +105,8 @@ static void look_at(const struct attach_loaders *look, const struct loader *load
                  (int)look->target->pid, look->target->comm, loader->library, loader->what);
 }
 
-/* None was: each file of the program asks once, so what has asked already stays silent. */
+/* A variable that was not set. Each file of the program reads it once, at its first call, so files
+ * that have made a call stay unrecorded. */
 static void look_at_none(const struct attach_loaders *look, const struct loader *loader)
 {
     char image[ATTACH_IMAGE_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking before attaching. Names of programs and directories are foreign: cmd_note escapes them.
- */
+/* Inspects processes before attaching. Names of programs and directories are untrusted: cmd_note
+ * escapes them. */
 #include "attach.h"
 
 #include "clock_now.h"
@@ -34,7 +34,7 @@ static int look(struct attach_program *program, int32_t pid)
         return attach_programs_fail(pid, errno == EINVAL ? ESRCH : errno);
     int error = target_look(pid, &program->target);
     struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
-    if (error == 0 && poll(&ended, 1, 0) == 1) /* so what was looked at may be another one */
+    if (error == 0 && poll(&ended, 1, 0) == 1) /* the pid may have been reused meanwhile */
         error = -ESRCH;
     if (error == 0 && geteuid() != 0 && program->target.uid != geteuid())
         error = -EPERM;
@@ -89,7 +89,7 @@ static void note_state(const struct attach_programs *programs, const struct targ
                        bool may_come)
 {
     switch (target->state) {
-    case TARGET_PLAIN: /* most programs: they are sampled, as they were asked to be */
+    case TARGET_PLAIN: /* most programs: sampling is all that was asked for */
         if (programs->rest != ATTACH_SAMPLED || programs->verbose)
             note(programs, target, "libannot is not in it",
                  may_come ? "; if it loads it, its annotations come as well" : "");
@@ -147,7 +147,7 @@ uint32_t attach_programs_annotate(struct attach_programs *programs, struct colle
     return count;
 }
 
-/* Only a process with a segment has a runtime. */
+/* Only a process with a segment has a runtime version. */
 bool attach_has_joined(const struct trace *trace, int32_t pid)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot attach`: records processes that run already, and leaves them as they were.
+/* `annot attach`: records running processes and leaves them unchanged.
  *
- * One thread: it waits for the collector's descriptor, for signals, and for the end of the
- * processes. Nothing is done to them: they are only looked at, and libannot, where it is in them,
- * finds at its next event that somebody records. */
+ * One thread waits for the collector's descriptor, for signals, and for the end of the processes.
+ * The processes are only observed; their libannot, if present, sees at its next event that it is
+ * recorded. */
 
 #include "attach.h"
 #include "collector_recover.h"
@@ -34,31 +34,31 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- Who asked ------------------------------------------------------------------------------- */
+/* ---- The asking program ---------------------------------------------------------------------- */
 
-/* `annot attach --asked`: a program asked for the recording, and talks through two pipes.
+/* `annot attach --asked`: a program has asked for the recording and communicates through two pipes.
  *
- * Standard output tells "recording SESSION PLACE" once events are recorded, and "complete" once the
- * file is. On standard input a line "begin NS" tells when the block of the program began that is
- * recorded, in CLOCK_MONOTONIC of both; any other line ends the recording, "end NS" tells when the
- * block did. If the program goes away, that is no end: it or its descendants may be what is
- * recorded. */
+ * Standard output carries "recording SESSION PLACE" once events are recorded, and "complete" once
+ * the file is complete. On standard input, a line "begin NS" gives the begin of the recorded block
+ * of the program, in CLOCK_MONOTONIC of both; any other line ends the recording, and "end NS" also
+ * gives the end of the block. The end of the asking program does not end the recording, which may
+ * cover that program or its descendants. */
 
 struct asker {
     char line[64];
     size_t length;
-    int64_t begin_ns, end_ns; /* of the block; 0: not told */
+    int64_t begin_ns, end_ns; /* of the block; 0: unset */
 };
 
 static void asker_tell(const char *words)
 {
     char line[128];
     int length = snprintf(line, sizeof(line), "%s\n", words);
-    ssize_t ignored = write(STDOUT_FILENO, line, (size_t)length); /* they may be gone */
+    ssize_t ignored = write(STDOUT_FILENO, line, (size_t)length); /* the reader may have ended */
     (void)ignored;
 }
 
-/* Is this the line that ends the recording? */
+/* Returns true if this line ends the recording. */
 static bool asker_take_line(struct asker *asker)
 {
     asker->line[asker->length] = '\0';
@@ -73,8 +73,8 @@ static bool asker_take_line(struct asker *asker)
     return true;
 }
 
-/* Whether the end was asked for. `input`: as poll() left it; its fd becomes -1 when nobody can ask
- * any more. */
+/* Returns true if the asking program ended the recording. `input`: as poll() left it; its fd
+ * becomes -1 at end of file. */
 static bool asker_wants_end(struct asker *asker, struct pollfd *input)
 {
     char bytes[64];
@@ -120,19 +120,19 @@ struct attach {
     const struct attach_values *values;
     struct pid_list pids;
     struct attach_programs programs;
-    struct pollfd fds[FD_FIRST + PID_LIST_MAX]; /* behind the first three: one pidfd per process */
+    struct pollfd fds[FD_FIRST + PID_LIST_MAX]; /* from FD_FIRST: one pidfd per process */
     struct collector *collector;
     struct status_line line;
     struct record_output output;
     char command[4096];
-    char place[PATH_MAX]; /* of who asked; "": ours */
+    char place[PATH_MAX]; /* working directory of the asking program; "": that of annot */
     struct asker asker;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
     struct signals signals;
-    int64_t end_ns;                   /* 0: none */
-    bool over;                        /* a signal said so */
-    bool noted;                       /* who is waited for */
-    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
+    int64_t end_ns;                   /* 0: no limit */
+    bool over;                        /* a signal ended the recording */
+    bool noted;                       /* the programs without events were printed */
+    char ranges[RANGE_PATTERNS_SIZE]; /* Python functions to record as ranges */
     bool traced[PID_LIST_MAX];
 };
 
@@ -150,7 +150,8 @@ static int watch_signals(struct attach *attach)
     return 0;
 }
 
-/* Ctrl-C and a polite kill end the recording, not us. Others are for whoever is in our group. */
+/* SIGINT and SIGTERM end the recording, not annot. Other signals are left to the rest of the
+ * process group. */
 static bool take_signals(struct attach *attach)
 {
     struct signal_sent sent;
@@ -170,7 +171,7 @@ static void watch_processes(struct attach *attach)
             (struct pollfd){.fd = attach->programs.items[i].pidfd, .events = POLLIN};
 }
 
-/* A recording of nothing would be an empty one: here it is a failure. */
+/* An empty recording is a failure here. */
 static int check_rung(const struct attach *attach)
 {
     const struct trace *trace = collector_trace(attach->collector);
@@ -187,7 +188,7 @@ static int check_rung(const struct attach *attach)
                     trace_string(trace, sampling->reason)->bytes, hint);
 }
 
-/* What dead collectors left where this one will be; of another user's, nothing is touched. */
+/* Recovers recordings of dead collectors in the same directory, except another user's. */
 static void recover(const struct target *target)
 {
     bool foreign = target && (target->elsewhere || target->uid != geteuid());
@@ -195,13 +196,13 @@ static void recover(const struct target *target)
         collector_recover(target ? target->path : NULL, false, on_recovered, NULL);
 }
 
-/* Samples of the processes, and their annotations where they have some. */
+/* Starts to sample the processes, and to record annotations where they exist. */
 static int begin_programs(struct attach *attach)
 {
     uint32_t count = attach_programs_annotate(&attach->programs, attach->collector);
     if (attach->values->asked && count < attach->programs.count)
-        return CMD_FAILED;                                 /* the reason is told */
-    bool traces = trace_ask_is_on(&attach->values->trace); /* which brings annotations */
+        return CMD_FAILED;                                 /* the reason was printed */
+    bool traces = trace_ask_is_on(&attach->values->trace); /* tracing loads libannot */
     int status = count > 0 || traces ? 0 : check_rung(attach);
     int code = status == 0 ? collector_open_gate(attach->collector) : 0;
     if (code != 0)
@@ -215,7 +216,8 @@ static int begin_programs(struct attach *attach)
     return status;
 }
 
-/* Calls and lines. Who says no is recorded all the same, but not if all do. */
+/* Starts tracing of calls and lines. A process that refuses is still recorded; fails if all
+ * refuse. */
 static int begin_tracing(struct attach *attach)
 {
     struct tracing_values trace = attach->values->trace;
@@ -233,7 +235,8 @@ static int begin_tracing(struct attach *attach)
     return count > 0 ? 0 : CMD_FAILED;
 }
 
-/* Children that have it from them keep it, and do not pay for it once nobody records. */
+/* Stops the tracing. Children that inherited it keep it, at no cost once the recording has
+ * ended. */
 static void end_tracing(struct attach *attach)
 {
     for (uint32_t i = 0; i < attach->programs.count; i++)
@@ -261,7 +264,7 @@ static int begin(struct attach *attach)
         .policy = policy_of(attach->values->policy),
         .attach = true,
         .launches = true,
-        .paused = true, /* until they are told to join */
+        .paused = true, /* until the programs are asked to join */
         .gpu_hz = attach->values->gpu_counters ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&attach->values->sampling, &options);
@@ -281,7 +284,7 @@ static int begin(struct attach *attach)
     return status;
 }
 
-/* Descendants may outlive the processes that were named. */
+/* Descendants may outlive the named processes. */
 static bool any_descendant(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
@@ -293,13 +296,14 @@ static bool any_descendant(const struct trace *trace)
     return false;
 }
 
-/* Closes what ended; whether something is left to sample. */
+/* Closes the descriptors of ended processes. Returns true if a process remains. */
 static bool any_left(struct attach *attach)
 {
-    bool left = attach->fds[FD_ASKER].fd >= 0; /* its forked children hold the other end as well */
+    bool left = attach->fds[FD_ASKER].fd >=
+                0; /* forked children of the asking program hold its pipe as well */
     for (uint32_t i = FD_FIRST; i < FD_FIRST + attach->programs.count; i++) {
         if (attach->fds[i].fd >= 0 && attach->fds[i].revents)
-            attach->fds[i].fd = -1; /* its number is the program's */
+            attach->fds[i].fd = -1; /* attach_programs_fini closes the descriptor */
         left |= attach->fds[i].fd >= 0;
     }
     return left || any_descendant(collector_trace(attach->collector));
@@ -314,7 +318,7 @@ static int timeout_ms(const struct attach *attach, int64_t now)
     return timeout;
 }
 
-/* A message in the place of the live line. */
+/* Prints a message in place of the live line. */
 static void note_silent(struct attach *attach)
 {
     if (attach->noted || clock_now_ns() - attach->programs.begin_ns < PATIENCE_NS)
@@ -372,7 +376,7 @@ static int run(struct attach *attach)
     return error;
 }
 
-/* Where nothing was seen. NULL: as for a command. */
+/* Hint for an empty recording; NULL: the hint of `annot record`. */
 static const char *nothing_hint(const struct attach *attach)
 {
     if (trace_sampling_get(collector_trace(attach->collector))->rung != SAMPLING_BPF)
@@ -383,7 +387,7 @@ static const char *nothing_hint(const struct attach *attach)
                : "they used hardly any CPU time; without --no-off-cpu their waits are recorded";
 }
 
-/* One that began and was not ended lasts to the end of the recording. */
+/* A block without an end lasts to the end of the recording. */
 static void note_block(struct attach *attach)
 {
     const struct asker *asker = &attach->asker;
@@ -462,7 +466,7 @@ static void describe(struct attach *attach)
              pid_list_text(&attach->pids, pids));
     if (!attach->values->asked)
         return;
-    proc_command(attach->pids.items[0], asker); /* it records itself */
+    proc_command(attach->pids.items[0], asker); /* the program records itself */
     if (asker[0])
         snprintf(attach->command, sizeof(attach->command), "%.4095s", asker);
     snprintf(asker, sizeof(asker), "/proc/%d/cwd", (int)attach->pids.items[0]);
@@ -480,7 +484,7 @@ static int run_attach(const struct cmd_call *call)
     for (uint32_t i = 0; i < FD_FIRST + PID_LIST_MAX; i++)
         attach->fds[i].fd = -1;
     getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
+    files.rlim_cur = files.rlim_max; /* files of programs stay open for their symbols */
     setrlimit(RLIMIT_NOFILE, &files);
     int status = talk_begin(&attach->values->talk, CMD_MISUSE);
     if (status == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot ls`: the running programs that have libannot in them, and who records them.
+/* `annot ls`: lists running programs with libannot, and the sessions that record them.
  *
- * Looks at the mappings of each process of this user (of everybody, being root) once; a process may
- * end or begin meanwhile. Command lines and paths are foreign: printed through tables and JSON. */
+ * Reads the mappings of each process of this user (of all users, as root) once; processes may start
+ * or end meanwhile. Command lines and paths are untrusted: printed through tables and JSON. */
 #include "cmd.h"
 #include "collector.h"
 #include "json_writer.h"
@@ -30,10 +30,10 @@ struct ls_values {
 
 struct listed {
     struct target target;
-    struct annot_session session; /* id 0: nobody records it */
-    uint32_t python;              /* PY_VERSION_HEX >> 16; 0 = none, or not known */
+    struct annot_session session; /* id 0: not recorded */
+    uint32_t python;              /* PY_VERSION_HEX >> 16; 0: no Python, or unknown */
     char command[COMMAND_TEXT_SIZE];
-    char name[NAME_SIZE]; /* what it calls itself, if that is recorded; else "" */
+    char name[NAME_SIZE]; /* name that the program gave itself, if recorded; else "" */
 };
 
 struct listing {
@@ -52,7 +52,7 @@ static void find_session(struct listed *listed)
     directory_close(&directory);
 }
 
-/* Workers of a pool have one command line. */
+/* The process name distinguishes workers of a pool, which share one command line. */
 static void find_name(struct listed *listed)
 {
     struct look_ranges ranges;

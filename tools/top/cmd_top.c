@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot top`: what running programs do, at present. See top.h. */
+/* `annot top`: shows where running programs spend their time at present. See top.h. */
 #include "out_stream.h"
 #include "report_data.h"
 #include "report_tables.h"
@@ -21,7 +21,7 @@
 
 #define ONCE_NS INT64_C(3000000000)
 
-/* ---- One table, and the end ------------------------------------------------------------------ */
+/* ---- Printing once --------------------------------------------------------------------------- */
 
 struct tables {
     struct top_view views[TOP_KINDS];
@@ -29,7 +29,7 @@ struct tables {
     struct table tables[TOP_KINDS];
     struct table head;
     unsigned count;
-    struct report_tables all; /* the head, if wanted, and these */
+    struct report_tables all; /* the head, if wanted, and `tables` */
 };
 
 static int make_table(const struct top_session *session, const struct top_view *view, int64_t to_ns,
@@ -105,7 +105,7 @@ static int print(const struct top_session *session, const struct top_view *view,
     return error ? cmd_fail(CMD_FAILED, "cannot print: %s", strerror(-error)) : CMD_OK;
 }
 
-/* Ctrl-C and a polite kill end the looking: what was seen is printed. */
+/* SIGINT and SIGTERM end the observation; the table is printed all the same. */
 static bool take_signals(struct top_session *session)
 {
     struct signal_sent sent;
@@ -148,7 +148,7 @@ static bool is_pid(const char *word)
     return word[0] && strspn(word, "0123456789,") == strlen(word);
 }
 
-/* 0, or a message was printed. */
+/* 0, or the exit status after a printed message. */
 static int choose_view(const struct top_values *values, struct top_view *view)
 {
     *view = (struct top_view){.kind = top_kind_of(values->view),

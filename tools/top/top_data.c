@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of a window, or of all since the reset, by what a view shows. See top.h. */
+/* Sums of a window, or of the time since the reset, per row of a view. See top.h. */
 #include "top.h"
 
 #include "hash_map.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which part ------------------------------------------------------------------------------ */
+/* ---- Choosing the part ----------------------------------------------------------------------- */
 
 static bool wants(void *context, uint32_t thread)
 {
@@ -21,7 +21,7 @@ static bool wants(void *context, uint32_t thread)
     return entry && entry->process == view->process;
 }
 
-/* Processes and threads stay in view, so that others can be chosen. */
+/* Views of processes and threads list all of them, so that another one can be chosen. */
 static bool is_limited(const struct top_view *view)
 {
     return (view->one_process || view->one_thread) && view->kind != TOP_PROCESSES &&
@@ -82,13 +82,13 @@ static int sum_threads(struct top_data *data)
     return own_time_every(data->own, add_to_thread, data);
 }
 
-/* ---- Rows of places -------------------------------------------------------------------------- */
+/* ---- Rows of functions, lines, waits, the GIL ------------------------------------------------ */
 
-/* What the rows of a view are found by. */
+/* Index of the rows of a view. */
 struct finding {
     struct top_data *data;
     struct map64 by_key;
-    uint64_t *seen; /* by label: the last thing that counted there */
+    uint64_t *seen; /* per label: the last stack counted there */
     uint64_t thing;
 };
 
@@ -132,7 +132,7 @@ static int add_functions(struct top_data *data)
     return 0;
 }
 
-/* CPU time of a stack counts once for each own function on it. */
+/* Adds the CPU time of a stack once to each own function on it. */
 static int add_total(void *context, const struct own_moment *moment, const struct own_times *times)
 {
     struct finding *finding = context;
@@ -160,7 +160,7 @@ static int add_total(void *context, const struct own_moment *moment, const struc
     return 0;
 }
 
-/* With what a function calls; also of those that do nothing themselves. */
+/* Adds total times: callees included, also for functions without CPU time of their own. */
 static int add_totals(struct finding *finding)
 {
     struct top_data *data = finding->data;
@@ -197,7 +197,7 @@ static int add_to_line(void *context, const struct own_moment *moment,
     return 0;
 }
 
-/* By thread and own function: who holds the GIL, and who waits for it. */
+/* Rows per thread and own function: time that holds the GIL or waits for it. */
 static int add_to_gil(void *context, const struct own_moment *moment, const struct own_times *times)
 {
     struct finding *finding = context;
@@ -254,7 +254,7 @@ static bool process_lives(const struct top_data *data, uint32_t process)
     return entry->end == PROCESS_RUNNING && entry->end_ns == 0;
 }
 
-/* Those that are there, and those that were in this part. */
+/* True for threads of running processes, and for threads that ran or waited in this part. */
 static bool is_there(const struct top_data *data, const struct top_thread *thread)
 {
     const struct trace_thread *entry = trace_thread_get(data->trace, thread->thread);
@@ -317,7 +317,7 @@ static int add_ranges(const struct top_session *session, struct top_data *data)
     return error;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- Putting it together --------------------------------------------------------------------- */
 
 static int add_rows(const struct top_session *session, struct top_data *data)
 {

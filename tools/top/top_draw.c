@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One picture of `annot top`, as lines. See top.h.
+/* Draws one frame of `annot top` as lines of text. See top.h.
  *
- * Numbers stand first, texts take what is left: so columns stay where they are while names change.
- * Without colours nothing is styled at all: marks say what is chosen. */
+ * Numbers stand first and texts share the remaining width, so columns keep their place while names
+ * change. Without colours marks show the selection; no style is written at all. */
 #include "top_draw.h"
 #include "report_tables.h"
 #include "top.h"
@@ -28,7 +28,7 @@ enum {
 
 #define STYLE_CHOSEN "7"
 
-/* A line that is being made. */
+/* A line under construction. */
 struct line {
     struct top_frame *frame;
     char *buffer;
@@ -54,7 +54,7 @@ static int line_end(struct line *line)
     return 0;
 }
 
-/* `text` in at most the columns that are left. */
+/* Appends `text`, cut to the remaining columns. */
 static void put(struct line *line, const char *style, const char *text)
 {
     char *cut = malloc(LINE_SIZE);
@@ -108,7 +108,7 @@ static int add_line(struct top_frame *frame, const char *style, const char *text
 struct layout {
     const struct table *table;
     bool hidden[TABLE_COLUMNS_MAX];
-    bool used[TABLE_COLUMNS_MAX]; /* texts: some row has one */
+    bool used[TABLE_COLUMNS_MAX]; /* texts: true if a row has one */
     size_t widths[TABLE_COLUMNS_MAX];
     bool bar;
     unsigned sorted; /* column */
@@ -116,12 +116,12 @@ struct layout {
 
 static size_t number_width(const struct table_column *column)
 {
-    size_t title = term_text_width(column->title) + 1; /* and the mark of what is sorted by */
+    size_t title = term_text_width(column->title) + 1; /* plus the mark of the sort column */
     size_t least = column->type == COLUMN_SHARE ? 6 : column->type == COLUMN_TIME ? 8 : 7;
     return title > least ? title : least;
 }
 
-/* Before there are texts. */
+/* The least width of a column, without its texts. */
 static size_t column_width(const struct table_column *column)
 {
     if (!column->title)
@@ -138,7 +138,7 @@ static size_t width_of_numbers(const struct layout *layout)
     return width;
 }
 
-/* The least wanted number goes while texts have no room. */
+/* Hides the number of the lowest rank while texts lack room. */
 static bool hide_one(struct layout *layout)
 {
     const struct table *table = layout->table;
@@ -153,7 +153,7 @@ static bool hide_one(struct layout *layout)
     return true;
 }
 
-/* What the texts behind a column need at least. */
+/* The least width of the text columns to the right of a column. */
 static size_t width_behind(const struct layout *layout, unsigned column)
 {
     size_t width = 0;
@@ -163,7 +163,8 @@ static size_t width_behind(const struct layout *layout, unsigned column)
     return width;
 }
 
-/* Texts share what is left: each gets what it needs, as long as those behind it have enough. */
+/* Shares the remaining width among texts: each gets the width of its texts, as long as the columns
+ * to its right keep their least width. */
 static void fit_texts(struct layout *layout, size_t room)
 {
     const struct table *table = layout->table;
@@ -178,7 +179,7 @@ static void fit_texts(struct layout *layout, size_t room)
     }
 }
 
-/* Of the rows that are shown. */
+/* Measures the visible rows. */
 static void measure(struct layout *layout, const struct top_state *state, struct table_row *row)
 {
     const struct table *table = layout->table;
@@ -272,13 +273,13 @@ static void number_text(const struct table *table, unsigned at, const struct tab
         number_count(cell->count, text);
 }
 
-/* Nothing of it is not worth a look. */
+/* True for zeros, which are dimmed. */
 static bool is_nothing(const char *text)
 {
     return strcmp(text, "0") == 0 || strcmp(text, "0 %") == 0 || strcmp(text, "0.0") == 0;
 }
 
-/* Of the first share: all of one processor, or one thread, fills it. */
+/* A bar of the first share; one full processor, or one full thread, fills it. */
 static void put_bar(struct line *line, const struct layout *layout, const struct table_row *row)
 {
     const struct table *table = layout->table;
@@ -343,9 +344,9 @@ static int put_rows(struct top_frame *frame, const struct layout *layout,
     return error;
 }
 
-/* ---- Above and below ------------------------------------------------------------------------- */
+/* ---- Above and below the table --------------------------------------------------------------- */
 
-/* Without room, shorter. */
+/* Short names where the screen is narrow. */
 static int put_tabs(struct top_frame *frame, const struct top_state *state)
 {
     static const char *const shorts[TOP_KINDS] = {"func",    "lines", "ranges", "procs",
@@ -369,7 +370,7 @@ static int put_tabs(struct top_frame *frame, const struct top_state *state)
     return line_end(&line);
 }
 
-/* What leaves something out. */
+/* The limits of the view: process or thread, and the filter. */
 static void put_limits(const struct top_state *state, const struct top_data *data, char *text,
                        size_t size)
 {
@@ -420,7 +421,7 @@ static int put_help(struct top_frame *frame)
     return error;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The frame ------------------------------------------------------------------------------- */
 
 static void choose_rows(struct top_state *state, size_t count, size_t page)
 {

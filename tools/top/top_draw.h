@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One picture of `annot top`, as lines. Main thread only. */
+/* Draws one frame of `annot top` as lines of text. Main thread only. */
 #ifndef ANNOT_TOP_DRAW_H
 #define ANNOT_TOP_DRAW_H
 
@@ -10,7 +10,7 @@
 
 struct top_state;
 
-/* A line each, as wide as the screen at most, with colours if wanted. */
+/* Lines of at most `width` columns, with colours if wanted. */
 struct top_frame {
     unsigned width, height;
     bool color;

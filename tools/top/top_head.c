@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines above a table of `annot top`: what the programs do as a whole. See top.h. */
+/* The lines above a table of `annot top`: totals of all programs. See top.h. */
 #include "top_head.h"
 #include "top.h"
 
@@ -19,7 +19,7 @@ static uint32_t count_living(const struct trace *trace)
     return living;
 }
 
-/* Threads that did something, or waited. */
+/* Counts threads that ran or waited. */
 static uint32_t count_threads(const struct top_data *data)
 {
     uint32_t count = 0;
@@ -53,7 +53,7 @@ static void add_share(struct text *text, const char *before, uint64_t part, int6
     text_format(text, "%s%s", before, number_share(part, (uint64_t)length_ns, share));
 }
 
-/* Percents are of one processor, or one thread. */
+/* Percentages relate to one processor or one thread. */
 static void put_second(const struct top_data *data, char *line)
 {
     uint32_t processors = trace_session_get(data->trace)->processors;
@@ -71,7 +71,7 @@ static void put_second(const struct top_data *data, char *line)
     }
 }
 
-/* The causes, the one that takes most first. */
+/* Wait reasons, longest time first. */
 static void put_third(const struct top_data *data, char *line)
 {
     struct text text = text_init(line, TOP_HEAD_SIZE);
@@ -104,7 +104,7 @@ static uint64_t lost_count(const struct trace *trace)
     return count;
 }
 
-/* What is missing from the numbers. */
+/* Warnings about data missing from the numbers. */
 static void put_fourth(const struct top_session *session, const struct top_data *data, char *line)
 {
     const struct trace_sampling *sampling = trace_sampling_get(data->trace);
@@ -129,7 +129,7 @@ void top_head_make(const struct top_session *session, const struct top_data *dat
     put_fourth(session, data, lines[3]);
 }
 
-/* ---- For programs ---------------------------------------------------------------------------- */
+/* ---- Machine-readable output ----------------------------------------------------------------- */
 
 enum {
     COMMAND,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What keys do. Terminals send arrows as several bytes, which may come apart. See top.h. */
+/* Handles keys. A terminal sends arrow keys as several bytes, which may arrive separately. See
+ * top.h. */
 #include "top_keys.h"
 #include "top.h"
 
@@ -45,7 +46,7 @@ static void choose_kind(struct top_state *state, int kind)
     state->selected = state->first = 0;
 }
 
-/* The column after the present one, around. */
+/* Moves to the next or previous column, wrapping around. */
 static void choose_sort(struct top_state *state, int step)
 {
     int count = 0, present = -1;
@@ -97,7 +98,7 @@ static void type(struct top_state *state, int key)
         state->view.filter[0] = '\0';
     } else if (key == BACKSPACE || key == '\b') {
         while (length > 0 && (state->view.filter[length - 1] & 0xc0) == 0x80)
-            length--; /* the rest of a character */
+            length--; /* the other bytes of a character */
         state->view.filter[length > 0 ? length - 1 : 0] = '\0';
     } else if (key >= ' ' && key < 256 && length + 1 < sizeof(state->view.filter)) {
         state->view.filter[length] = (char)key;
@@ -206,8 +207,8 @@ static void take_key(struct top_state *state, int key)
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* ESC [ A, ESC O A, ESC [ 5 ~: the key, and in *ret_size how many bytes it has; 0: not whole yet.
- */
+/* Decodes ESC [ A, ESC O A, ESC [ 5 ~. Returns the key, and in *ret_size its length in bytes; 0
+ * while incomplete. */
 static int escaped(const char *bytes, size_t size, size_t *ret_size)
 {
     static const struct {
@@ -235,7 +236,7 @@ static int escaped(const char *bytes, size_t size, size_t *ret_size)
         }
     }
     for (size_t i = 2; i < size && *ret_size == 0; i++)
-        if (bytes[i] >= 0x40 && bytes[i] < 0x7f) /* what ends any of them */
+        if (bytes[i] >= 0x40 && bytes[i] < 0x7f) /* a final byte */
             *ret_size = i + 1;
     return KEY_UNKNOWN;
 }
@@ -260,7 +261,7 @@ static void take_pending(struct top_keys *keys, struct top_state *state)
         key = escaped(keys->pending, keys->count, &size);
     if (size == 0 && keys->count < sizeof(keys->pending))
         return;
-    if (size == 0) /* nothing that anybody knows */
+    if (size == 0) /* unknown sequence */
         size = keys->count;
     keys->count -= size;
     memmove(keys->pending, keys->pending + size, keys->count);

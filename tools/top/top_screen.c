@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal of `annot top`: taken, drawn on, and given back as it was. See top.h.
+/* Takes the terminal of `annot top`, draws on it, and restores it. See top.h.
  *
- * Only lines that changed are written, all at once, so nothing flickers. However annot ends, the
- * terminal gets its mode back: at a signal, at a crash, while it is stopped. */
+ * Only changed lines are written, in one write, to avoid flicker. The terminal's mode is restored
+ * however annot ends: by a signal, by a crash, and while it is stopped. */
 #include "top_screen.h"
 #include "top.h"
 #include "top_draw.h"
@@ -23,27 +23,27 @@
 
 enum { ESCAPE_MS = 50, WIDTH_LEAST = 20, WIDTH_MOST = 1000, HEIGHT_MOST = 500 };
 
-/* Samples are told up to a moment later. */
+/* Samples arrive up to this much later. */
 #define SETTLE_NS INT64_C(250000000)
 
-/* Of what drawing takes, at most this part of the time is spent. */
+/* Drawing takes at most one part in DRAW_PART of the time. */
 enum { DRAW_PART = 200 };
 
-#define PAUSE_NS INT64_C(5000000000) /* but no longer, if it was not asked for */
+#define PAUSE_NS INT64_C(5000000000) /* longest pause, unless a longer interval was asked for */
 
 /* ---- The terminal ---------------------------------------------------------------------------- */
 
-/* Another screen without a cursor, and back. */
+/* Switches to the alternate screen without a cursor, and back. */
 static const char enter_text[] = "\033[?1049h\033[?25l\033[2J";
 static const char leave_text[] = "\033[?25h\033[?1049l";
 
 static struct {
     struct termios before;
-    int fd; /* keys come from here */
+    int fd; /* source of keys */
     volatile sig_atomic_t taken;
 } terminal;
 
-/* May run in a handler of signals. */
+/* Async-signal-safe: also called from signal handlers. */
 static void give_back(void)
 {
     if (!terminal.taken)
@@ -94,10 +94,10 @@ struct screen {
     struct top_session *session;
     struct top_state state;
     struct top_keys keys;
-    struct top_frame frame, before; /* `before`: what the terminal shows */
+    struct top_frame frame, before; /* `before`: the frame on the terminal */
     struct top_data data;
-    struct top_view drawn; /* what the data are of: they point here */
-    int64_t shown_ns;      /* the end of what is shown; frozen: it stays */
+    struct top_view drawn; /* the view of `data`, which points to it */
+    int64_t shown_ns;      /* end of the displayed window; constant while frozen */
     int64_t next_ns, until_ns;
     int64_t interval_ns;
     int error;
@@ -132,7 +132,7 @@ static int write_all(const char *text, size_t size)
     return 0;
 }
 
-/* What changed since the last picture. */
+/* Writes the lines that differ from the last frame. */
 static int show(struct screen *screen)
 {
     bool all = screen->before.width != screen->frame.width ||
@@ -157,7 +157,7 @@ static int show(struct screen *screen)
     return error;
 }
 
-/* Of the present view, up to what is shown; frozen: the same part of what is still kept. */
+/* Draws the present view up to shown_ns; while frozen, the same part of the samples still kept. */
 static int draw(struct screen *screen)
 {
     find_size(&screen->frame);
@@ -177,8 +177,8 @@ static int64_t pause_of(const struct screen *screen, int64_t wanted_ns)
     return wanted_ns < most_ns ? wanted_ns : most_ns;
 }
 
-/* A new picture takes a part of the time that it took last at most: many threads are drawn less
- * often. */
+/* Draws a frame. The pause after it grows with the time that drawing took: many threads are drawn
+ * less often. */
 static int redraw(struct screen *screen)
 {
     int64_t begin_ns = clock_now_ns(), draw_ns;
@@ -196,7 +196,7 @@ static int redraw(struct screen *screen)
 
 /* ---- Keys and signals ------------------------------------------------------------------------ */
 
-/* Only the process or thread of the chosen row. */
+/* Limits the view to the process or thread of the selected row. */
 static void choose_row(struct screen *screen)
 {
     struct top_state *state = &screen->state;
@@ -228,7 +228,7 @@ static int reset(struct screen *screen)
     return error ? error : recent_ranges_reset(screen->session->ranges);
 }
 
-/* Until somebody continues us. */
+/* Stops until SIGCONT. */
 static int stop(struct screen *screen)
 {
     screen->state.stop = false;
@@ -263,7 +263,7 @@ static int take_keys(struct screen *screen, bool ready)
     bool frozen = screen->state.frozen;
     ssize_t size = ready ? read(terminal.fd, bytes, sizeof(bytes)) : 0;
     if (ready && (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)))
-        return -EIO; /* the terminal is gone */
+        return -EIO; /* the terminal has closed */
     if (size > 0)
         top_keys_take(&screen->keys, &screen->state, bytes, (size_t)size);
     else if (top_keys_wait(&screen->keys))
@@ -282,7 +282,7 @@ static int take_keys(struct screen *screen, bool ready)
     return screen->state.quit || screen->state.stop ? 0 : draw(screen);
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The loop -------------------------------------------------------------------------------- */
 
 static int wait_for_more(struct screen *screen)
 {
@@ -306,7 +306,7 @@ static int wait_for_more(struct screen *screen)
     return error;
 }
 
-/* The last picture stays. */
+/* Keeps the last frame on the screen once all programs have ended. */
 static void look_for_end(struct screen *screen)
 {
     if (screen->state.ended || !top_session_is_over(screen->session))

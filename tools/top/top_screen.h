@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Runs until the user quits, a signal, the end of what is looked at, or `until_ns` (0: never). The
- * exit status. */
+/* Runs until the user quits, a signal arrives, the observed programs end, or `until_ns` passes (0:
+ * never). Returns the exit status. */
 int top_screen_run(struct top_session *session, const struct top_view *view, int64_t until_ns);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is looked at: running processes, all of them, or a command. See top.h. */
+/* The session of `annot top`: observes running processes, all processes, or a command. See
+ * top.h. */
 #include "python_environment.h"
 #include "top.h"
 
@@ -20,17 +21,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* More than this, or more stacks than were asked for, and the session begins anew: at the default
- * some 150 MiB of what was. */
+/* Limits above which the session restarts, as it does above the limit of stacks from the options.
+ * At the defaults this is about 150 MiB of past data. */
 enum { STRINGS_MAX = 1 << 20, THREADS_MAX = 1 << 16 };
 
-/* Not again and again: something is to be seen in between. */
+/* The shortest time between restarts, so that some data can be seen. */
 #define ANEW_NS INT64_C(5000000000)
 
-/* Events wait until it is known that none is earlier: no longer than needed. */
+/* Events wait this long for earlier ones of other sources. */
 #define SETTLE_NS INT64_C(200000000)
 
-/* ---- What comes in --------------------------------------------------------------------------- */
+/* ---- Events and samples ---------------------------------------------------------------------- */
 
 static int take_events(void *context, const struct event_batch *batch)
 {
@@ -52,7 +53,7 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-/* Kernel threads have no memory, and nothing that could be named. */
+/* Kernel threads have neither memory nor code that could be named. */
 static bool is_root_of_others(int32_t pid)
 {
     enum { KERNEL_THREADS = 2 };
@@ -63,7 +64,7 @@ static bool is_root_of_others(int32_t pid)
     return status.ppid == 0 || proc_check_owner(status.ppid) != 0;
 }
 
-/* Those whose parents are nobody's, or not ours to look at: all others descend from them. */
+/* Tracks the processes without a parent that may be observed: all others descend from them. */
 static int track_roots(const struct top_session *session)
 {
     DIR *proc = opendir("/proc");
@@ -79,7 +80,7 @@ static int track_roots(const struct top_session *session)
     return count > 0 ? 0 : cmd_fail(CMD_FAILED, "there are no processes to look at");
 }
 
-/* Those that have libannot, for their ranges. */
+/* Finds processes with libannot, for their ranges. */
 static void find_annotated(struct pid_list *list)
 {
     DIR *proc = opendir("/proc");
@@ -97,7 +98,7 @@ static void find_annotated(struct pid_list *list)
         closedir(proc);
 }
 
-/* The message is that of `annot attach`, which says the same. */
+/* The message on failure is that of `annot attach`. */
 static int track_named(const struct top_session *session)
 {
     for (uint32_t i = 0; i < session->programs.count; i++) {
@@ -111,7 +112,7 @@ static int track_named(const struct top_session *session)
 
 /* ---- The collector --------------------------------------------------------------------------- */
 
-/* Paths are shown from where the only process is; "": from here. */
+/* The working directory of the only process, to which paths are relative; "": the one of annot. */
 static void find_place(const struct top_session *session, char place[PATH_MAX])
 {
     char link[64];
@@ -149,7 +150,7 @@ static int make_collector(struct top_session *session)
     return session->recent && session->ranges ? 0 : cmd_fail(CMD_FAILED, "out of memory");
 }
 
-/* Nothing to see is a failure here. */
+/* Without samples there is nothing to show: fails. */
 static int check_rung(const struct top_session *session)
 {
     const struct trace *trace = collector_trace(session->collector);
@@ -212,7 +213,7 @@ struct starting {
     int status;
 };
 
-/* Between its fork and its exec: what it has of annot is met once it is loaded. */
+/* Runs between fork and exec: the command's libannot is found once it is loaded. */
 static void on_forked(void *context, pid_t pid)
 {
     struct starting *starting = context;
@@ -226,7 +227,8 @@ static void on_forked(void *context, pid_t pid)
     (void)collector_track(session->collector, pid, SAMPLER_TRACK_WAIT_EXEC);
 }
 
-/* While the screen is ours, what the command prints goes nowhere; its last words are kept. */
+/* While the screen is taken, output of the command is discarded, but the end of its stderr is
+ * kept. */
 struct streams {
     int kept[3];
 };
@@ -311,7 +313,7 @@ static int begin_command(struct top_session *session, char **command, bool mute)
     return start(session, mute);
 }
 
-/* The last lines that it wrote while nobody saw them. */
+/* Prints the end of the stderr of a command that failed while the screen was taken. */
 static void tell_last_words(const struct top_session *session)
 {
     enum { LAST_BYTES = 4000 };
@@ -331,7 +333,7 @@ static void forget(void *context, pid_t pid, int wait_status)
     (void)context, (void)pid, (void)wait_status;
 }
 
-/* It was started to be looked at. */
+/* Terminates the command, which ran only for the observation. */
 static void end_command(struct top_session *session)
 {
     enum { PATIENCE_MS = 2000, LOOK_MS = 20 };
@@ -353,7 +355,7 @@ static void end_command(struct top_session *session)
         close(session->stderr_fd);
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- Session --------------------------------------------------------------------------------- */
 
 static void describe(struct top_session *session, char **command)
 {
@@ -376,7 +378,7 @@ int top_session_begin(struct top_session *session, char **command, bool mute)
 {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
+    files.rlim_cur = files.rlim_max; /* files of programs stay open for their symbols */
     setrlimit(RLIMIT_NOFILE, &files);
     session->stderr_fd = -1;
     if (signals_begin(&session->signals, command != NULL) != 0)
@@ -388,7 +390,7 @@ int top_session_begin(struct top_session *session, char **command, bool mute)
 
 void top_session_end(struct top_session *session)
 {
-    end_command(session); /* before the directory is left, which it may use */
+    end_command(session); /* before leaving the directory that it may use */
     close_parts(session);
     program_fini(&session->program);
     signals_end(&session->signals);
@@ -443,7 +445,7 @@ static bool is_too_much(const struct top_session *session)
            trace_thread_count(trace) > THREADS_MAX;
 }
 
-/* What is left of the named processes; of a command, it alone. */
+/* Restarts with the named processes that still run, or with the command itself. */
 static int begin_anew(struct top_session *session)
 {
     bool quiet = cmd_is_quiet();
@@ -476,7 +478,7 @@ int top_session_complete(struct top_session *session, int64_t now_ns)
     return error ? error : recent_ranges_settle(session->ranges, now_ns);
 }
 
-/* Descendants may outlive the processes that were named. */
+/* Descendants may outlive the named processes. */
 static bool any_descendant(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {

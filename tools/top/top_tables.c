@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each view shows of its rows: columns, order, and which rows a filter leaves. */
+/* Columns, order and filter of each view of `annot top`. */
 #include "top.h"
 
 #include "code_owner.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a column tells. */
+/* The content of a column. */
 enum field {
     NONE = 0,
     FUNCTION,
@@ -46,7 +46,7 @@ enum field {
     FIELDS,
 };
 
-/* How a field looks in tables; what is per second or of the window is for people. */
+/* Table columns of the fields. Fields without a name, such as rates, are not in machine output. */
 static const struct table_column fields[FIELDS] = {
     [FUNCTION] = {.name = "function", .title = "function", .type = COLUMN_TEXT},
     [LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT},
@@ -83,7 +83,7 @@ enum { VIEW_COLUMNS = 16, FIRST_NS = 1000000000 };
 struct view {
     const char *name;
     uint8_t columns[VIEW_COLUMNS]; /* enum field: texts, then numbers; 0 ends them */
-    uint8_t sort;                  /* what it is sorted by at first */
+    uint8_t sort;                  /* initial sort column */
 };
 
 static const struct view views[TOP_KINDS] = {
@@ -162,7 +162,7 @@ static int64_t id_of(const struct trace *trace, const struct top_row *row, enum 
     return thread ? thread->tid : 0;
 }
 
-/* What a share is of stands in another column, if there is one. */
+/* The time column to which a share belongs. */
 static enum field time_of(enum field share)
 {
     return (enum field)(share - 1);
@@ -247,9 +247,9 @@ static void text_of(const struct top_data *data, const struct top_row *row, enum
     }
 }
 
-/* ---- Filling --------------------------------------------------------------------------------- */
+/* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* What only the sampling of waits tells. */
+/* True for times that only the sampling of waits provides. */
 static bool is_wait(enum field field)
 {
     return field == READY || field == WAITS || field == GIL_WAITS;
@@ -329,7 +329,7 @@ struct order {
     const struct top_data *data;
 };
 
-/* Where two have as much of it: by their CPU time, waits, then as they were found. */
+/* Ties are broken by CPU time, waits, total time, then order of discovery. */
 static int largest_first(const void *left, const void *right, void *context)
 {
     const struct top_row *a = left, *b = right;
@@ -364,7 +364,7 @@ static enum field sort_field(const struct top_view *view)
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-/* Times can be told by what they are parts of; one of both is enough to choose. */
+/* A time and its share order rows alike; only the time is offered for sorting. */
 int top_sort_column(enum top_kind kind, int at)
 {
     const uint8_t *columns = views[kind].columns;
