@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* annot cat: the events of a recording in order of time, a line each, for grep, awk and jq.
+/* annot cat: prints the events of a recording in order of time, one per line, for grep, awk and jq.
  *
- * Streams: a line is written when nothing earlier can come. A damaged recording is told as far as
- * it is whole, with status 1. A reader that has enough (`| head`) is no failure. Main thread only.
- */
+ * Streams: a line is written once nothing earlier can come. Of a damaged recording the intact part
+ * is printed, with status 1. A reader that closes the pipe (`| head`) is no failure. Main thread
+ * only. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct cat {
     struct store_reader *reader;
     struct selection selection;
     struct line_printer printer;
-    struct store_reader *again; /* with samples, the events of the lines */
+    struct store_reader *again; /* with --samples: reads the events of the lines */
     struct pass_source events;
     struct sample_feed *samples;
 };

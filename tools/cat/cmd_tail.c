@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* annot tail: the events of a recording as they come, a line each, until it ends.
+/* annot tail: prints the events of a recording as they are recorded, one per line, until it ends.
  *
- * Which recording: by its file, by the number of its session (ANNOT_SESSION), or the only one there
- * is. Reads the file that the collector writes; the program and the collector notice nothing. The
- * collector writes each half second what threads have done by then, so an event waits HOLD_NS
- * before it is printed: whatever was before it has arrived by then, and lines are in order of time.
- * Of what was recorded before, the last lines are kept and printed first. Main thread only. */
+ * The recording is chosen by its file, by the number of its session (ANNOT_SESSION), or because it
+ * is the only one. The file that the collector writes is read; neither the program nor the
+ * collector is involved. The collector writes every half second, up to the events of that moment,
+ * so an event is printed after HOLD_NS: by then all earlier events are in the file, and lines are
+ * in order of time. Of the events before the start, the last lines are kept and printed first. Main
+ * thread only. */
 #include "collector_sessions.h"
 #include "line.h"
 #include "line_reader.h"
@@ -32,7 +33,7 @@ struct sessions {
     VEC(struct collector_session) items;
 };
 
-/* Some write no recording (annot top). */
+/* Skips sessions without a recording (annot top). */
 static int keep(void *context, const struct collector_session *session)
 {
     struct sessions *sessions = context;
@@ -46,7 +47,7 @@ static bool is_number(const char *text, uint64_t *ret_id)
     return strlen(text) == 16 && !*end;
 }
 
-/* One line that names up to three of them. */
+/* The message has one line and names up to three recordings. */
 static void fail_several(const struct cmd_call *call, const struct sessions *sessions)
 {
     char names[1024] = "";
@@ -87,9 +88,9 @@ static bool choose(const struct cmd_call *call, const struct sessions *sessions,
     return false;
 }
 
-/* The path of the recording that is meant: the operand, or the file of the session that it is the
- * number of (ANNOT_SESSION); without an operand that of the only session. False: the message is
- * out. */
+/* Returns the path of the chosen recording: the operand, or the file of the session with that
+ * number (ANNOT_SESSION); without an operand, that of the only session. False after a printed
+ * message. */
 static bool choose_recording(const struct cmd_call *call, char path[PATH_MAX])
 {
     struct sessions sessions = {0};
@@ -101,7 +102,7 @@ static bool choose_recording(const struct cmd_call *call, char path[PATH_MAX])
     return chosen;
 }
 
-/* Does a collector write it at present? */
+/* Returns true if a collector is writing the file. */
 static bool is_live(const char *path)
 {
     struct sessions sessions = {0};
@@ -118,7 +119,7 @@ static bool is_live(const char *path)
 /* ---- The command ----------------------------------------------------------------------------- */
 
 #define HOLD_NS INT64_C(750000000)
-#define LIFE_NS INT64_C(1000000000) /* so often it is looked whether anybody still writes */
+#define LIFE_NS INT64_C(1000000000) /* interval of checks for a living collector */
 
 enum { POLL_MS = 100 };
 
@@ -140,13 +141,13 @@ struct tail {
     struct selection selection;
     struct line_reader *lines;
     struct line_printer printer;
-    struct out_stream *line; /* one, in memory */
+    struct out_stream *line; /* a line under construction, in memory */
     struct out_stream *out;
-    /* The last lines of what there was. */
+    /* The last lines of the existing events. */
     VEC(struct kept) ring;
     size_t ring_next;
-    bool past; /* they are still being read */
-    bool over; /* nobody writes any more */
+    bool past; /* existing events are being read */
+    bool over; /* the recording has ended */
     int64_t next_life_ns;
 };
 
@@ -189,7 +190,7 @@ static int put_line(void *context, const struct line *line)
     return error ? error : out_error(tail->out);
 }
 
-/* From now on lines are printed. */
+/* Prints the kept lines; later lines are printed at once. */
 static void print_kept(struct tail *tail)
 {
     tail->past = false;
@@ -204,7 +205,7 @@ static void print_kept(struct tail *tail)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* What stands in the file by now, as far as nothing earlier is on its way. */
+/* Reads the present content of the file, up to HOLD_NS ago. */
 static int read_on(struct tail *tail)
 {
     int64_t now_ns = clock_now_ns();
@@ -214,7 +215,7 @@ static int read_on(struct tail *tail)
     tail->over = store_reader_ended(tail->reader);
     if (!tail->over && more == 0 && now_ns >= tail->next_life_ns) {
         tail->next_life_ns = now_ns + LIFE_NS;
-        /* It may have ended between the two looks. */
+        /* The recording may have grown before the collector ended. */
         if (!is_live(tail->path)) {
             more = store_reader_more(tail->reader);
             tail->over = more == 0 || store_reader_ended(tail->reader);
@@ -227,7 +228,7 @@ static int read_on(struct tail *tail)
     return line_reader_run(tail->lines, now_ns - HOLD_NS);
 }
 
-/* Waits; false: nobody reads what is printed. */
+/* Returns false if standard output was closed. */
 static bool wait_a_little(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO};
@@ -253,7 +254,7 @@ static int follow(struct tail *tail)
 
 static int make_parts(struct tail *tail)
 {
-    /* While it is written, nobody knows when the range of --capture-range ends. */
+    /* The end of the range of --capture-range is unknown while it is recorded. */
     trace_captures_set(store_reader_trace(tail->reader), CAPTURES_ALL);
     struct line_reader_options options = {
         .source = recording_pass_source(tail->reader),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both formats of lines share. */
+/* Functions shared by the formats of lines. */
 #include "line.h"
 
 #include "call_label.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of `annot cat` and `annot tail`: what one is, how they
- * are printed, and the options for that. Thread-safety: one thread per object. */
+/* The lines of `annot cat` and `annot tail`: their content, formats and options. Thread-safety: one
+ * thread per object. */
 #ifndef ANNOT_LINE_H
 #define ANNOT_LINE_H
 
@@ -13,8 +13,8 @@
 
 enum line_kind {
     LINE_BEGIN = 0, /* of a range */
-    LINE_END,       /* of one whose begin is known, `span`, or not */
-    LINE_RANGE,     /* all of one, told when it ends */
+    LINE_END,       /* of a range whose begin is `span`; NULL: begin unknown */
+    LINE_RANGE,     /* a whole range, put at its end */
     LINE_MARK,
     LINE_LOG, /* a mark with a severity */
     LINE_COUNTER,
@@ -33,10 +33,10 @@ enum line_kind {
     LINE_KIND_COUNT,
 };
 
-/* "begin", "end", ...: the same words in all formats. */
+/* "begin", "end", ...: the same names in all formats. */
 const char *line_kind_name(enum line_kind kind);
 
-/* "pushed", "overlapping", "track": as in reports. */
+/* "pushed", "overlapping", "track": the names of reports. */
 const char *line_range_name(enum range_kind kind);
 enum range_kind line_range_kind(enum lane_kind lane);
 
@@ -44,34 +44,34 @@ enum range_kind line_range_kind(enum lane_kind lane);
 
 struct line {
     enum line_kind kind;
-    enum lane_kind lane;         /* on which it lies; 0: none, as of facts and samples */
-    int64_t time_ns;             /* CLOCK_MONOTONIC; of LINE_RANGE its begin */
-    uint32_t process, thread;    /* ordinals, LINE_NONE: none */
-    const struct event *event;   /* name, attributes; NULL: none. Of a range its begin */
-    struct args args;            /* of it; of LINE_END those of the end */
-    const struct item *span;     /* END, RANGE; NULL: the begin is not known */
-    uint64_t number;             /* of pushed ranges: annot_current(); 0: not known */
-    uint32_t depth;              /* ranges around it, on its thread or track */
+    enum lane_kind lane;         /* 0: without a lane, as processes, threads and samples */
+    int64_t time_ns;             /* CLOCK_MONOTONIC; LINE_RANGE: its begin */
+    uint32_t process, thread;    /* ordinals; LINE_NONE: unset */
+    const struct event *event;   /* name, attributes; NULL: unset. Of a range its begin */
+    struct args args;            /* of `event`; of LINE_END those of the end */
+    const struct item *span;     /* END, RANGE; NULL: begin unknown */
+    uint64_t number;             /* of pushed ranges: annot_current(); 0: unknown */
+    uint32_t depth;              /* enclosing ranges, on its thread or track */
     const struct sample *sample; /* SAMPLE, OFF_CPU */
-    bool late;                   /* it came behind others that are later */
+    bool late;                   /* a line with a later time precedes it */
 };
 
-/* Who a line is of, as JSON: made once, and again when the trace knows more of them. */
+/* Process and thread of a line as JSON; built once, and again when their definitions change. */
 struct line_owner {
     char *text;  /* owned */
-    size_t size; /* 0: not made yet */
+    size_t size; /* 0: not built */
     uint32_t process_revision, thread_revision;
 };
 
-/* What a format needs. */
+/* State of a format. */
 struct line_writer {
     const struct trace *trace;
     struct out_stream *out;
     struct export_keys keys;
-    bool python;                   /* stacks: no native frames */
+    bool python;                   /* stacks: without native frames */
     const char *prefixes;          /* of file names in stacks: call_label.h */
     VEC(struct line_owner) owners; /* by thread */
-    struct out_stream *part;       /* in memory: what is being made for one */
+    struct out_stream *part;       /* buffer in memory for the text of an owner */
 };
 
 /* 0 or -ENOMEM; fini in any case. */
@@ -83,19 +83,19 @@ typedef void line_format(struct line_writer *writer, const struct line *line);
 
 line_format line_text, line_json;
 
-/* Is a mark of these key-values LINE_LOG? */
+/* Returns true if the key-values of a mark make it LINE_LOG. */
 bool line_is_log(const struct trace *trace, const struct event *event);
 
-/* Of LINE_LOG: "debug", ... */
+/* Severity of LINE_LOG: "debug", ... */
 const char *line_severity_name(const struct trace *trace, const struct line *line);
 
 /* Nanoseconds of LINE_END, LINE_RANGE, LINE_LOST, LINE_OFF_CPU; else 0. */
 int64_t line_duration_ns(const struct line *line);
 
-/* The path of a finished range: "load/parse", as reports call it. At most size - 1 bytes. */
+/* The path of a finished range as in reports: "load/parse". At most size - 1 bytes. */
 void line_path(const struct trace *trace, const struct item *span, char *buffer, size_t size);
 
-/* The stack of a sample, root first, as many frames as fit; how many. */
+/* The stack of a sample, root first, up to LINE_FRAMES_MAX frames; returns their number. */
 enum { LINE_FRAMES_MAX = 1024 };
 
 uint32_t line_frames(const struct line_writer *writer, const struct sample *sample,
@@ -112,7 +112,7 @@ struct line_values {
     bool json, complete, samples, python;
 };
 
-/* Lines of an option table; `at` is the offset of the struct line_values. */
+/* Entries of an option table; `at` is the offset of the struct line_values. */
 #define LINE_OPTIONS(at)                                                                           \
     {"json",      'j',                                                                             \
      OPTION_FLAG, (at) + offsetof(struct line_values, json),                                       \
@@ -141,15 +141,15 @@ struct line_printer {
     line_format *format;
 };
 
-/* 0 or -ENOMEM; fini in any case. What it is given outlives it. */
+/* 0 or -ENOMEM; fini in any case. The arguments must outlive the printer. */
 int line_printer_init(struct line_printer *printer, const struct line_values *values,
                       const struct trace *trace, struct out_stream *out);
 void line_printer_fini(struct line_printer *printer);
 
-/* Is it to be printed? With a name only what has one is. */
+/* Returns true if the line passes the filter. With --name, lines without a name are dropped. */
 bool line_printer_takes(const struct line_printer *printer, const struct line *line);
 
-/* A message for what standard output answered. Returns CMD_FAILED. */
+/* Prints a message for an error of standard output. Returns CMD_FAILED. */
 int line_printer_fail_output(int error);
 
 #endif

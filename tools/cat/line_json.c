@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A line as a JSON object. Times are nanoseconds since the recording's begin, durations
- * nanoseconds; what is unknown or zero by default is left out. annot-cat(1) lists the keys. */
+/* Formats a line as a JSON object. Times are nanoseconds since the recording's begin, durations
+ * nanoseconds; unknown values and zeros that are the default are omitted. annot-cat(1) lists the
+ * keys. */
 #include "line.h"
 
 #include "call_label.h"
@@ -36,7 +37,8 @@ static void write_owner(struct line_writer *writer, struct json_doc *doc, const 
     json_doc_uint(doc, "thread_index", line->thread);
 }
 
-/* The place for a thread's text, empty if the trace knows more of it by now. NULL: none is kept. */
+/* The slot for a thread's text; emptied when its definitions have changed. NULL: the text is not
+ * cached. */
 static struct line_owner *owner_of(struct line_writer *writer, const struct line *line)
 {
     const struct trace_process *process = trace_process_get(writer->trace, line->process);
@@ -56,7 +58,7 @@ static struct line_owner *owner_of(struct line_writer *writer, const struct line
     return owner;
 }
 
-/* Labels are made once for each thread: they cost more than the rest of a line. */
+/* Labels are built once per thread: they cost more than the rest of a line. */
 static void put_owner(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
     struct line_owner *owner = owner_of(writer, line);
@@ -130,7 +132,7 @@ static void put_track(struct line_writer *writer, struct json_doc *doc, uint64_t
     json_doc_hex(doc, "track_id", track->id);
 }
 
-/* What ties it to others: of pushed ranges the number that logs have. */
+/* The number that relates lines: for pushed ranges, the one that logs contain. */
 static void put_number(struct line_writer *writer, struct json_doc *doc, const struct line *line)
 {
     char text[24];
@@ -222,7 +224,7 @@ static void put_attributes(struct line_writer *writer, struct json_doc *doc,
                   &(struct arg){.kind = event->value_kind, .value = event->value});
 }
 
-/* Of a call also where the function is. */
+/* For a call also the source of the function. */
 static void put_name(struct line_writer *writer, struct json_doc *doc, uint32_t name)
 {
     int32_t line;
@@ -249,7 +251,7 @@ static void put_event(struct line_writer *writer, struct json_doc *doc, const st
         put_counter(writer, doc, line->event);
     if (line->kind == LINE_LOST)
         put_lost(doc, line);
-    if (line->kind != LINE_END) /* the begin told the rest */
+    if (line->kind != LINE_END) /* the begin had the rest */
         put_attributes(writer, doc, line);
     put_values(writer, doc, &line->args);
 }
@@ -271,7 +273,7 @@ static void put_process(struct line_writer *writer, struct json_doc *doc, const 
     }
 }
 
-/* Of a sample that is neither CPU time nor off the CPU. */
+/* Values of samples other than CPU time and off-CPU. */
 static void put_sample_values(struct line_writer *writer, struct json_doc *doc,
                               const struct line *line)
 {

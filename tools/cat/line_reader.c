@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recording to lines, in order of time: events of all threads, finished ranges, begins and
- * ends of processes and threads, samples.
+/* Turns a recording into lines, in order of time: events of all threads, finished ranges, begins
+ * and ends of processes and threads, samples.
  *
- * A pass of read/pass.h does the work; what the trace alone knows is put in between. An end that no
- * event tells (the process was killed, recording stopped) is a line as well, flagged; those of
- * overlapping ranges and ranges on tracks come at the end, with the time that they have. */
+ * A pass of read/pass.h provides the events; begins and ends that only the trace contains are
+ * merged in. An end without an event (the process was killed, recording stopped) also gives a line,
+ * with a flag; for overlapping ranges and ranges on tracks it comes last, with its own time. */
 #include "line_reader.h"
 
 #include "line.h"
@@ -42,7 +42,7 @@ static int put_begin(const struct line_sink *sink, const struct item *item)
 
 static int put_span(const struct line_sink *sink, const struct item *item)
 {
-    bool complete = sink->complete || item->lane == LANE_QUEUE; /* which tells no begins */
+    bool complete = sink->complete || item->lane == LANE_QUEUE; /* a queue has no begins */
     if (!complete && (item->flags & ITEM_END_TOLD))
         return 0;
     return put(sink, &(struct line){.kind = complete ? LINE_RANGE : LINE_END,
@@ -64,12 +64,12 @@ static int put_point(const struct line_sink *sink, enum line_kind kind, const st
                         .thread = item->event->thread,
                         .event = item->event,
                         .depth = item->depth};
-    if (item->kind == ITEM_INSTANT) /* others have no key-values to show */
+    if (item->kind == ITEM_INSTANT) /* other kinds have no key-values to show */
         line.args = item->args;
     return put(sink, &line);
 }
 
-/* An end that ended nothing, as far as anybody knows. */
+/* An end without a known begin. */
 static int put_lone_end(const struct line_sink *sink, const struct item *item)
 {
     return sink->complete ? 0
@@ -119,7 +119,7 @@ static int take(void *context, const struct item *item)
     }
 }
 
-/* What the pass is to be asked for; `samples`: those too. */
+/* The sink of the pass; `samples`: with samples. */
 static struct sink sink_of(struct line_sink *sink, bool samples)
 {
     return (struct sink){.take = take,
@@ -128,20 +128,21 @@ static struct sink sink_of(struct line_sink *sink, bool samples)
                                   (samples ? WANT_SAMPLES : 0)};
 }
 
-/* ---- What the trace knows beside the events -------------------------------------------------- */
+/* ---- Processes and threads of the trace ------------------------------------------------------ */
 
 struct line_fact {
     enum line_kind kind;
     uint32_t ordinal; /* of the process, or the thread */
 };
 
-/* In order of time. A thread begins and ends with its first and last event. */
+/* Begins and ends of processes and threads, in order of time. A thread begins and ends with its
+ * first and last event. */
 struct line_facts {
     const struct trace *trace;
     VEC(struct line_fact) facts;
-    VEC(struct time_place) places; /* of facts, in order; and as much room again */
+    VEC(struct time_place) places; /* of facts, sorted; with as much spare space for the sort */
     size_t next;
-    VEC(uint8_t) processes, threads; /* what of each is told or waits */
+    VEC(uint8_t) processes, threads; /* TOLD_* flags: lines that were put or are queued */
 };
 
 enum { TOLD_START = 1, TOLD_END = 2, TOLD_NOTE = 4 };
@@ -199,8 +200,8 @@ static int sort_places(struct line_facts *facts)
     return 0;
 }
 
-/* Takes in what the trace has learned; ends of threads only if `ended`, as before that nobody knows
- * which event is the last. 0 or -ENOMEM. */
+/* Adds the new begins and ends; ends of threads only if `ended`, as their last event is unknown
+ * before. 0 or -ENOMEM. */
 static int facts_update(struct line_facts *facts, bool ended)
 {
     uint32_t processes = trace_process_count(facts->trace);
@@ -222,8 +223,8 @@ static bool is_end(enum line_kind kind)
     return kind == LINE_PROCESS_END || kind == LINE_THREAD_END || kind == LINE_LAST_WORD;
 }
 
-/* The next one, which waits until facts_take; false: there is none. Ends stand behind events of the
- * same time, all else before them. */
+/* Returns the next line, which stays until facts_take; false: the list is empty. Ends sort after
+ * events of the same time, everything else before them. */
 static bool facts_peek(const struct line_facts *facts, struct line *ret_line)
 {
     if (facts->next == facts->places.count)
@@ -261,12 +262,12 @@ static void facts_fini(struct line_facts *facts)
 
 struct line_reader {
     struct line_reader_options options;
-    struct line_sink marking; /* all lines go through it */
+    struct line_sink marking; /* marks late lines on their way to the caller's sink */
     struct pass *pass;
     struct line_facts facts;
     int64_t settled_ns;
-    int64_t last_ns; /* the latest that was told */
-    bool late;       /* what is told now is earlier */
+    int64_t last_ns; /* the latest time of a line */
+    bool late;       /* the present lines are earlier than last_ns */
     uint64_t late_count;
 };
 
@@ -280,7 +281,7 @@ static int put_marked(void *context, const struct line *line)
     return sink->put(sink->context, &marked);
 }
 
-/* What is told from here on happened at `time_ns`; INT64_MAX: at any time. */
+/* Sets the time of the lines that follow; INT64_MAX: any time. */
 static void tell_at(struct line_reader *reader, int64_t time_ns)
 {
     reader->late = time_ns < reader->last_ns;
@@ -288,8 +289,8 @@ static void tell_at(struct line_reader *reader, int64_t time_ns)
         reader->last_ns = time_ns;
 }
 
-/* Nobody ends the ranges of a process that is gone. A thread that has events behind that end is
- * left to the end. */
+/* Ends the open ranges of an ended process. A thread with events after that end keeps them until
+ * the end of the recording. */
 static int finish_process(struct line_reader *reader, uint32_t process)
 {
     const struct trace *trace = reader->options.source.trace;
@@ -329,7 +330,7 @@ static int put_fact(struct line_reader *reader, const struct line *line)
     return status;
 }
 
-/* The next line of the facts, if it comes before what the pass tells next, at `pass_ns`. */
+/* Returns the next begin or end, if it precedes the pass's next item at `pass_ns`. */
 static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, struct line *ret_line)
 {
     if (!facts_peek(&reader->facts, ret_line))
@@ -338,14 +339,14 @@ static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, stru
     return end && pass_ns != INT64_MAX ? ret_line->time_ns < pass_ns : ret_line->time_ns <= pass_ns;
 }
 
-/* What happens at `pass_ns`; INT64_MAX: the rest. */
+/* Takes the items at `pass_ns` from the pass; INT64_MAX: the rest. */
 static int step_pass(struct line_reader *reader, int64_t pass_ns)
 {
     tell_at(reader, pass_ns);
     return pass_step(reader->pass);
 }
 
-/* 1; 0: there is nothing for now; -errno, or what `put` returned. */
+/* 1; 0: no line at present; -errno, or the result of `put`. */
 static int step(struct line_reader *reader)
 {
     struct line fact;

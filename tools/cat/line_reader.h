@@ -11,7 +11,7 @@
 
 struct line_reader;
 
-/* Where they go. */
+/* Receives the lines. */
 struct line_sink {
     const struct trace *trace;
     bool complete; /* ranges as one line at their end; no begins, no ends without a begin */
@@ -21,24 +21,25 @@ struct line_sink {
 };
 
 struct line_reader_options {
-    struct pass_source source; /* without next_samples if none are wanted */
+    struct pass_source source; /* without next_samples to skip samples */
     struct pass_selection selection;
-    struct line_sink sink; /* its trace is the source's */
+    struct line_sink sink; /* with the trace of the source */
 };
 
-/* What the options point to outlives the object. 0, or -ENOMEM: destroy it all the same, also if it
- * is NULL. */
+/* The objects in the options must outlive the reader. 0 or -ENOMEM: destroy it in either case; it
+ * may be NULL. */
 int line_reader_create(const struct line_reader_options *options, struct line_reader **ret_reader);
 void line_reader_destroy(struct line_reader *reader);
 
-/* Live: all lines before this, as nothing earlier will come. 0, -errno, or what `put` returned. */
+/* Live: puts all lines before `settled_ns`, before which no event is missing. 0, -errno, or the
+ * result of `put`. */
 int line_reader_run(struct line_reader *reader, int64_t settled_ns);
 
-/* No more will come: all lines, or the rest of them. */
+/* The recording has ended: puts all remaining lines. */
 int line_reader_finish(struct line_reader *reader);
 
-/* Lines that are late: too much was under way, or, live, they came after `settled_ns` said that
- * nothing earlier would, as the ends of threads do. */
+/* Number of late lines: too many events were in flight, or, live, they arrived after `settled_ns`,
+ * as the ends of threads do. */
 uint64_t line_reader_late_count(const struct line_reader *reader);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A line as text, for people and grep:
+/* Formats a line as text, for people and grep:
  *
  *     SECONDS PID/TID EVENT NAME key=value ...
  *
- * Seconds are since the recording's begin, durations seconds, both with nine decimals. A word that
- * has blanks, quotes, = or control characters stands in quotes, escaped as in JSON, so a line is a
- * line whatever a program called its ranges. */
+ * Seconds are since the recording's begin, durations seconds, both with nine decimals. A word with
+ * blanks, quotes, = or control characters is quoted and escaped as in JSON, so the name of a range
+ * cannot break a line. */
 #include "line.h"
 
 #include "call_label.h"
@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct line_writer *writer
     out_text(writer->out, text);
 }
 
-/* Controls of both kinds and what turns the writing direction, in UTF-8. */
+/* Length of a C1 control character or a bidirectional control, in UTF-8; else 0. */
 static size_t hidden_size(const char *at)
 {
     const unsigned char *bytes = (const unsigned char *)at;
@@ -127,7 +127,7 @@ static void put_value(struct line_writer *writer, const struct arg *value)
         return;
     case VALUE_DOUBLE:
         size = (size_t)(json_put_double(text, value->value.float64) - text);
-        quoted = text[0] == '"'; /* no number */
+        quoted = text[0] == '"'; /* a string, not a number */
         out_write(writer->out, text + quoted, quoted ? size - 2 : size);
         return;
     case VALUE_BOOL:
@@ -230,7 +230,7 @@ static void put_counter(struct line_writer *writer, const struct event *event)
     put_string(writer, "unit", trace_unit_find(writer->trace, domain, event->name));
 }
 
-/* Where the function of a call is: "  solver.py:12". */
+/* The source of a call's function: "  solver.py:12". */
 static void put_source(struct line_writer *writer, uint32_t name)
 {
     char place[LABEL_SIZE];
@@ -264,7 +264,7 @@ static void put_event(struct line_writer *writer, const struct line *line)
     if (line->span)
         put_span(writer, line);
     put_tie(writer, line);
-    if (line->kind == LINE_END) /* the begin told the rest */
+    if (line->kind == LINE_END) /* the begin had the rest */
         put_values(writer, &line->args);
     else
         put_attributes(writer, line);
@@ -291,7 +291,7 @@ static void put_process(struct line_writer *writer, const struct line *line)
     }
 }
 
-/* Of a sample that is neither CPU time nor off the CPU: its set, and each value by name. */
+/* Values of samples other than CPU time and off-CPU: the set, and each value by name. */
 static void put_sample_values(struct line_writer *writer, const struct line *line)
 {
     const struct sample *sample = line->sample;
@@ -308,7 +308,7 @@ static void put_sample_values(struct line_writer *writer, const struct line *lin
             sample->values[i]);
 }
 
-/* Frames by semicolon, root first, as in collapsed stacks. */
+/* Frames separated by semicolons, root first, as in collapsed stacks. */
 static void put_sample(struct line_writer *writer, const struct line *line)
 {
     const struct sample *sample = line->sample;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot doctor`: what this machine allows, and what would lift what it does not. */
+/* `annot doctor`: prints the capabilities of this machine, and commands that add missing ones. */
 #include "cmd.h"
 
 #include "doctor_parts.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot doctor`: what there is to record NVIDIA GPUs with: the driver, the CUPTI that a program
- * would most likely have and what is known of its version, NVML, and the right to read a GPU's own
- * counters. Libraries are opened in a child: none of them stays, and what one of them does when it
- * is opened does not happen here. A machine without a driver lacks nothing. */
+/* `annot doctor`: support for recording NVIDIA GPUs: the driver, the CUPTI that a program would
+ * most likely use and its version, NVML, and the permission to read a GPU's own counters. Libraries
+ * are opened in a child process, so that neither they nor the effects of their constructors stay in
+ * this one. A machine without a driver counts as complete. */
 #include "doctor_parts.h"
 
 #include "file_io.h"
@@ -22,16 +22,16 @@
 #define DRIVER_FOLDER "/proc/driver/nvidia/"
 
 struct opened {
-    char path[PATH_MAX]; /* "": it cannot be */
-    uint32_t version;    /* as `function` says; 0: it does not */
+    char path[PATH_MAX]; /* "": not loadable */
+    uint32_t version;    /* result of `function`; 0: without a result */
 };
 
 struct asked {
     const char *library, *function;
-    bool tells_version; /* that is what the function does */
+    bool tells_version; /* the function returns a version */
 };
 
-/* In a child. */
+/* Runs in a child. */
 static void open_here(const struct asked *asked, int fd)
 {
     struct opened opened = {.path = ""};
@@ -126,7 +126,7 @@ static bool find_in_wheels(struct opened *ret_opened)
     return any;
 }
 
-/* As libannot-gpu looks for it in a program that has not loaded one. */
+/* Searches as libannot-gpu does in a program that has not loaded CUPTI. */
 static bool find_cupti(struct opened *ret_opened)
 {
     static const char *const places[] = {
@@ -202,7 +202,7 @@ static void look_at_nvml(struct doctor *doctor, bool has_driver)
 
 enum { CAP_OF_PROFILING = 21 /* CAP_SYS_ADMIN */ };
 
-/* It is for sampling inside of kernels (--gpu-pc), which a timeline does not need. */
+/* Reading counters is required only to sample inside of kernels (--gpu-pc), not for a timeline. */
 static void look_at_right(struct doctor *doctor, const struct host_facts *facts, bool has_driver)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_GPU, "counters");

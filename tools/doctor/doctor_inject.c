@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot doctor`: whether programs annotated for NVTX can load annot's injection library. Their
- * loaders are silent where they cannot, so it is tried in a child: a library that lacks a library,
- * or finds no room for what its threads need, says so there. And whether a tool that is set already
- * will go on. */
+/* `annot doctor`: checks that programs annotated for NVTX can load annot's injection library. The
+ * loaders do not report failures, so it is loaded in a child, which reports missing libraries and
+ * missing room for thread-local storage. Also checks that a tool that is already set would be
+ * chained. */
 #include "doctor_parts.h"
 #include "record_inject.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In a child, where libannot is to find no directory to make. */
+/* Runs in a child. ANNOT_DIR keeps libannot from creating a directory. */
 static void try_to_load(const char *path, const char *function, int fd)
 {
     setenv("ANNOT_DIR", "/dev/null/none", 1);
@@ -25,7 +25,7 @@ static void try_to_load(const char *path, const char *function, int fd)
     _exit(0);
 }
 
-/* "": it can be loaded. */
+/* Writes the reason of a failure to `why`; "": loadable. */
 static void load_failure(const char *path, const char *function, char *why, size_t size)
 {
     int fds[2];
@@ -54,7 +54,7 @@ static const struct loader {
 
 enum { LOADERS = sizeof(loaders) / sizeof(loaders[0]) };
 
-/* Of the user's: a wrong path is not noticed anywhere else, nor what is no tool. */
+/* Checks the user's tool: a wrong path, or a file that is no tool, is reported nowhere else. */
 static void look_at_next(struct doctor_finding *it, const struct loader *loader)
 {
     const char *next = inject_next_tool(loader->variable);
@@ -80,7 +80,7 @@ static void look_at_next(struct doctor_finding *it, const struct loader *loader)
     snprintf(it->hint, sizeof(it->hint), "unset %s", loader->variable);
 }
 
-/* Of annot's library, but not there: programs then load nothing, and say nothing. */
+/* Checks variables that name a missing file: programs then load no library, without a message. */
 static void look_at_variables(struct doctor_finding *it)
 {
     for (size_t i = 0; i < LOADERS; i++) {
@@ -95,7 +95,7 @@ static void look_at_variables(struct doctor_finding *it)
     }
 }
 
-/* What is set already stays, in what annot starts as well. */
+/* A value that is already set also applies to programs started by annot. */
 static void look_at_room(struct doctor_finding *it)
 {
     const char *value = getenv(INJECT_ROOM_VARIABLE);
@@ -114,7 +114,7 @@ void doctor_look_at_injection(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_SAMPLING, "NVTX");
     char path[PATH_MAX], why[256] = "";
-    const char *symbol = "annot_inject_entered"; /* whichever parts it has */
+    const char *symbol = "annot_inject_entered"; /* exported whichever parts are built in */
     bool found = inject_library(path);
     doctor_fact_text(it, "library", found ? path : "");
     if (!found) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot doctor`: kernel, clock, rights, sandbox, the rungs of sampling; the directory in which
- * programs and collector meet, as libannot chooses it, and whether a file there can hold memory;
- * limits of this process that its programs inherit, and what the kernel's switches forbid. Of each
- * that is in the way, the command that lifts it in this shell. */
+ * programs and collector meet, as libannot chooses it, and whether its file system can hold shared
+ * memory; limits of this process that its programs inherit, and restrictions by kernel switches.
+ * For each obstacle, prints the command that removes it in this shell. */
 #include "collector_host.h"
 #include "collector_sessions.h"
 #include "doctor_parts.h"
@@ -51,7 +51,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* What libannot does with it stands in its clock.c. */
+/* libannot's clock.c shows the use of each clock source. */
 static void look_at_clock(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "clock");
@@ -101,7 +101,7 @@ static void look_at_user(struct doctor *doctor, const struct host_facts *facts)
                  "no capabilities that sampling could use");
 }
 
-/* What confines this process; sampling tells below whether it is in the way. */
+/* The confinement of this process; the sampling section shows its effect. */
 static void look_at_sandbox(struct doctor *doctor, const struct host_facts *facts)
 {
     static const char *const containers[] = {"", "Docker", "Podman", "Kubernetes", "a container"};
@@ -162,7 +162,7 @@ static const struct rung_text *text_of(enum sampling_rung rung)
     return &texts[2];
 }
 
-/* Rungs below one that works are not missed. */
+/* Rungs below a working one are not reported as missing. */
 void doctor_look_at_sampling(struct doctor *doctor)
 {
     struct ladder_step steps[LADDER_STEPS];
@@ -185,27 +185,29 @@ void doctor_look_at_sampling(struct doctor *doctor)
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
 enum {
-    TRIAL_BYTES = 256 << 10, /* by how much programs take memory */
-    ROOM_TOLD = 16,          /* of fewer programs it is told how many have room */
+    TRIAL_BYTES = 256 << 10, /* the unit in which programs allocate memory */
+    ROOM_TOLD = 16,          /* the number of programs with enough room is printed below this */
 };
 
 struct place {
     char path[PATH_MAX];
-    char folder[PATH_MAX]; /* itself if it exists, else where it would be made */
+    char folder[PATH_MAX]; /* the directory itself if it exists, else its future parent */
     bool exists, serves, works;
     struct statfs space;
     char problem[400], hint[384];
 };
 
-/* 0: such memory can be had. -errno */
+/* Tries to allocate shared memory in a folder. 0 or -errno. */
 static int try_memory(const char *folder)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < TRIAL_BYTES)
-        return 0; /* told as a limit of its own; a try would be a SIGXFSZ */
+        return 0; /* reported by look_at_file_size; trying would raise SIGXFSZ */
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
-        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : -errno; /* a file system without it */
+        return errno == EOPNOTSUPP || errno == EISDIR
+                   ? 0
+                   : -errno; /* a file system without O_TMPFILE */
     int error = ftruncate(fd, TRIAL_BYTES) != 0 ? -errno : 0;
     void *memory = MAP_FAILED;
     if (error == 0)
@@ -213,7 +215,7 @@ static int try_memory(const char *folder)
     if (error == 0 && memory == MAP_FAILED)
         error = -errno;
     if (memory != MAP_FAILED) {
-        /* EINVAL: a kernel that does not know it. EFAULT: nothing is left. */
+        /* EINVAL: the kernel lacks this advice. EFAULT: out of memory. */
         if (madvise(memory, TRIAL_BYTES, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
             error = errno == EFAULT ? -ENOSPC : -errno;
         munmap(memory, TRIAL_BYTES);
@@ -222,7 +224,7 @@ static int try_memory(const char *folder)
     return error;
 }
 
-/* Whose it is and who may enter: libannot asks the same. */
+/* Checks owner and mode as libannot does. */
 static bool serves(struct place *place, const struct stat *status, uint32_t uid)
 {
     const char *wrong = NULL;
@@ -275,7 +277,7 @@ static void examine(struct place *place, const struct host_facts *facts)
         explain(place, -error, facts);
 }
 
-/* The ones that libannot tries, in its order. Returns how many. */
+/* Lists the directories that libannot tries, in its order. Returns their number. */
 static int list_places(struct place *places)
 {
     const char *told = getenv("ANNOT_DIR");
@@ -293,7 +295,7 @@ static int list_places(struct place *places)
     return count;
 }
 
-/* As libannot chooses: the first that is there and serves, else the first that can be made. */
+/* Chooses as libannot does: the first usable directory, else the first one that can be created. */
 static int choose_place(const struct place *places, int count)
 {
     for (int i = 0; i < count; i++)
@@ -380,14 +382,14 @@ void doctor_look_at_memory(struct doctor *doctor, const struct host_facts *facts
 
 enum {
     CAP_OF_LIMITS = 24, /* CAP_SYS_RESOURCE: may raise hard limits */
-    PARANOID_PLAIN = 2, /* the strictest of Linux's own */
+    PARANOID_PLAIN = 2, /* the strictest level of mainline Linux */
 };
 
 struct limit {
-    const char *letter; /* of ulimit */
-    const char *name;   /* of prlimit(1) */
-    const char *value;  /* to set it to */
-    const char *number; /* where that must be one */
+    const char *letter; /* ulimit's option */
+    const char *name;   /* prlimit(1)'s option */
+    const char *value;  /* the recommended value */
+    const char *number; /* the same as a number */
     rlim_t soft, hard;
 };
 
@@ -400,8 +402,8 @@ static struct limit read_limit(int resource, struct limit limit)
     return limit;
 }
 
-/* Soft limits are the user's own; a hard one is raised by root, unless that capability was taken
- * away for good. */
+/* The user may raise a soft limit; a hard one is raised by root, unless the capability has left the
+ * bounding set. */
 static void hint_at(struct doctor_finding *it, const struct limit *limit, uint64_t wanted,
                     const struct host_facts *facts)
 {
@@ -432,7 +434,7 @@ static void tell_limit(struct doctor_finding *it, const struct limit *limit, uin
     doctor_fact_number(it, "wanted", (int64_t)wanted);
 }
 
-/* A program's file in shared memory has its whole size from the start; the collector's recording
+/* A program's file in shared memory has its full size from the start; the collector's recording
  * grows. */
 static void look_at_file_size(struct doctor *doctor, const struct host_facts *facts)
 {
@@ -460,7 +462,7 @@ static void look_at_file_size(struct doctor *doctor, const struct host_facts *fa
     hint_at(it, &limit, wanted, facts);
 }
 
-/* annot raises its soft limit itself, and gives programs the old one. */
+/* annot raises its own soft limit, and starts programs with the previous one. */
 static void look_at_files(struct doctor *doctor, const struct host_facts *facts)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "open files");
@@ -479,7 +481,7 @@ static void look_at_files(struct doctor *doctor, const struct host_facts *facts)
     hint_at(it, &limit, wanted, facts);
 }
 
-/* Told, because other tools need it. */
+/* Printed because other tools need it. */
 static void look_at_locked_memory(struct doctor *doctor)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "locked");
@@ -490,13 +492,13 @@ static void look_at_locked_memory(struct doctor *doctor)
              limit.soft == RLIM_INFINITY ? "any amount" : number_size(limit.soft, size));
 }
 
-/* INT32_MIN: the kernel does not have it. */
+/* INT32_MIN: the kernel lacks the switch. */
 static int64_t switch_value(int value)
 {
     return value == INT32_MIN ? DOCTOR_NO_NUMBER : value;
 }
 
-/* Above 2, which Linux itself does not know, some distributions ask for more than CAP_PERFMON. */
+/* Above 2, a level unknown to mainline Linux, some distributions require more than CAP_PERFMON. */
 static void look_at_perf(struct doctor *doctor, const struct host_facts *facts)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "perf");
@@ -518,7 +520,7 @@ static void look_at_perf(struct doctor *doctor, const struct host_facts *facts)
                  PARANOID_PLAIN);
 }
 
-/* Of a program that annot did not start, memory is read only where Yama lets it. */
+/* Yama restricts reading the memory of programs that annot did not start. */
 static void look_at_ptrace(struct doctor *doctor, const struct host_facts *facts)
 {
     static const char *const scopes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot doctor` finds: one list, printed as text or as JSON. Thread-safety: none. */
+/* The findings of `annot doctor`: one list, printed as text or as JSON. Thread-safety: none. */
 #ifndef ANNOT_DOCTOR_PARTS_H
 #define ANNOT_DOCTOR_PARTS_H
 
@@ -10,17 +10,17 @@
 
 enum doctor_state {
     DOCTOR_GOOD = 0,
-    DOCTOR_MISSING = 1, /* somebody who records would want it */
-    DOCTOR_NOTE = 2,    /* does without */
+    DOCTOR_MISSING = 1, /* recording would benefit from it */
+    DOCTOR_NOTE = 2,    /* optional */
 };
 
 enum doctor_group { DOCTOR_MACHINE = 0, DOCTOR_SAMPLING = 1, DOCTOR_PYTHON = 2, DOCTOR_GPU = 3 };
 
 enum { DOCTOR_FACTS_MAX = 6 };
 
-/* What a finding is made of, for programs that read the JSON. */
+/* Data of a finding for readers of the JSON. */
 struct doctor_fact {
-    const char *key; /* a literal; NULL = none */
+    const char *key; /* a literal; NULL: unused */
     bool is_text;
     int64_t number; /* DOCTOR_NO_NUMBER: null */
     char text[256];
@@ -32,8 +32,8 @@ struct doctor_finding {
     enum doctor_group group;
     enum doctor_state state;
     char name[64];
-    char text[512]; /* what is the case; of what is missing, why */
-    char hint[384]; /* what lifts it; "" = nothing to be done */
+    char text[512]; /* the state; if missing, the reason */
+    char hint[384]; /* the remedy; "": not required */
     struct doctor_fact facts[DOCTOR_FACTS_MAX];
 };
 
@@ -43,16 +43,16 @@ struct doctor {
     int error;        /* -ENOMEM: findings are missing */
 };
 
-/* A new finding of this name, to be filled; never NULL. It moves with the next one. */
+/* Appends a finding of this name, to be filled in; never NULL. Valid until the next call. */
 struct doctor_finding *doctor_add(struct doctor *doctor, enum doctor_group group, const char *name);
 
-/* `key` is a literal. Facts beyond DOCTOR_FACTS_MAX are left out. */
+/* `key` is a literal. Facts beyond DOCTOR_FACTS_MAX are dropped. */
 void doctor_fact_number(struct doctor_finding *finding, const char *key, int64_t number);
 void doctor_fact_text(struct doctor_finding *finding, const char *key, const char *text);
 
 struct host_facts;
 void doctor_look_at_machine(struct doctor *doctor, const struct host_facts *facts);
-/* The directory in which programs and collector meet: looked for, not made. */
+/* Finds the directory in which programs and collector meet, without creating it. */
 void doctor_look_at_memory(struct doctor *doctor, const struct host_facts *facts);
 void doctor_look_at_limits(struct doctor *doctor, const struct host_facts *facts);
 void doctor_look_at_sampling(struct doctor *doctor);
@@ -60,7 +60,7 @@ void doctor_look_at_sampling(struct doctor *doctor);
 void doctor_look_at_injection(struct doctor *doctor);
 /* Opens the driver's library and others in children. */
 void doctor_look_at_gpu(struct doctor *doctor, const struct host_facts *facts);
-/* Starts each interpreter that it finds, for some tens of milliseconds. */
+/* Starts each interpreter found, for some tens of milliseconds. */
 void doctor_look_at_pythons(struct doctor *doctor);
 
 #endif

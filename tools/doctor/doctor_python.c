@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot doctor`: the Python interpreters of this user, on the PATH and of pyenv. Each is started,
- * tells what it is, and waits while its memory is looked at as the sampler would. */
+ * prints its version, and waits while its memory is read as by the sampler. */
 #include "doctor_parts.h"
 #include "python_finder.h"
 
@@ -35,7 +35,7 @@ extern char **environ;
 
 struct python_path {
     char path[PATH_MAX];
-    char folder[PATH_MAX]; /* resolved: two links to one interpreter in one folder are one */
+    char folder[PATH_MAX]; /* resolved: two links in one folder to one interpreter count once */
     dev_t device;
     ino_t inode;
 };
@@ -123,7 +123,7 @@ static void add_pyenv(struct python_paths *paths)
         free(names);
 }
 
-/* A started interpreter: its answer is one line, then it waits for the end of its input. */
+/* A started interpreter: it prints one line, then waits for the end of its input. */
 struct running {
     pid_t pid;
     int input, output;
@@ -188,7 +188,7 @@ static void stop(const struct running *running)
     waitpid(running->pid, NULL, 0);
 }
 
-/* false: it ended, or says nothing for too long. */
+/* false: it ended, or has printed no line within WAIT_MS. */
 static bool read_answer(const struct running *running, char answer[ANSWER_MAX])
 {
     int64_t deadline = clock_now_ns() / 1000000 + WAIT_MS, left;
@@ -212,7 +212,7 @@ static bool read_answer(const struct running *running, char answer[ANSWER_MAX])
     return false;
 }
 
-/* How its frames can be read: into `text`, which has the path already. */
+/* Appends to `text`, which begins with the path, how frames can be read. */
 static void judge_frames(pid_t pid, const char *pyannot, struct doctor_finding *it)
 {
     struct python_check check;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot info`: what a recording holds: facts, records, losses, last words, processes, threads,
+/* `annot info`: the content of a recording: facts, records, losses, last words, processes, threads,
  * tracks.
  *
- * Reads every record once, so that damage is found and the counts are what is really there. */
+ * Reads every record once to find damage, and counts the records themselves. */
 #include "cmd.h"
 #include "info.h"
 #include "info_json.h"
@@ -58,7 +58,7 @@ static void count_batch(const struct trace *trace, const struct event_batch *bat
     }
 }
 
-/* For its thread, of which the table grows with the definitions. */
+/* Counts a sample for its thread; the table grows with the definitions. */
 static int count_thread(const struct trace *trace, const struct sample *sample,
                         struct info_sample_counts *counts)
 {
@@ -98,7 +98,7 @@ static int count_in_set(const struct trace *trace, const struct sample *sample,
     return 0;
 }
 
-/* As they are stored. 0 or -ENOMEM. */
+/* Counts samples as they are stored. 0 or -ENOMEM. */
 static int count_samples(const struct trace *trace, const struct sample_batch *batch,
                          struct info_sample_counts *counts)
 {
@@ -109,7 +109,7 @@ static int count_samples(const struct trace *trace, const struct sample_batch *b
         counts->cpu += role == SAMPLE_ROLE_CPU;
         if (count_thread(trace, sample, counts) != 0 || count_in_set(trace, sample, counts) != 0)
             return -ENOMEM;
-        if (role == SAMPLE_ROLE_SHORT_WAITS) /* of no place */
+        if (role == SAMPLE_ROLE_SHORT_WAITS) /* without a stack or range */
             continue;
         counts->in_range += sample->path != 0;
         counts->native[sample->native_end < STACK_END_COUNT ? sample->native_end : 0]++;
@@ -118,7 +118,7 @@ static int count_samples(const struct trace *trace, const struct sample_batch *b
     return 0;
 }
 
-/* A recording that is counted while a pass reads it. */
+/* Counts a recording while a pass reads it. */
 struct counting {
     struct store_reader *reader;
     struct info_counts *events;
@@ -149,7 +149,7 @@ static int take(void *context, const struct item *item)
     return info_gpu_take(&counting->events->gpu, store_reader_trace(counting->reader), item);
 }
 
-/* Counts what there is, and how samples agree with the events. */
+/* Counts records, and checks the ranges of samples against the events. */
 static int count_records(struct counting *counting)
 {
     struct trace *trace = store_reader_trace(counting->reader);

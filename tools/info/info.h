@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections of `annot info`, each printed to standard output if there is something to say.
+/* The sections of `annot info`, each printed to standard output unless it is empty.
  *
  * Main thread only. */
 #ifndef ANNOT_INFO_H
@@ -15,18 +15,18 @@ struct info_json;
 struct info_options {
     const struct trace *trace;
     const char *path;
-    uint64_t limit; /* entries per list; UINT64_MAX: all, minor ones too */
+    uint64_t limit; /* entries per list; UINT64_MAX: all, including minor ones */
     unsigned width; /* 0 = unlimited */
     bool color;
 };
 
-/* What happened on a track. */
+/* Events on a track. */
 struct info_track {
     uint64_t range_count, mark_count;
     int64_t first_ns, last_ns;
 };
 
-/* Windows in which GPUs were recorded: that were opened, or shut, and what that took. */
+/* Openings or closings of windows in which GPUs were recorded, and their time. */
 struct info_gpu_switch {
     uint64_t count, total_ns, longest_ns;
 };
@@ -38,7 +38,7 @@ struct info_gpu_note {
 
 struct info_gpu {
     struct info_gpu_switch opened, shut;
-    uint32_t cupti; /* string: the version of the last window; 0: not known */
+    uint32_t cupti; /* string: the version in the last window; 0: unknown */
     VEC(struct info_gpu_note) notes;
     uint64_t further_notes;
 };
@@ -48,12 +48,13 @@ struct info_counts {
     uint64_t by_kind[EVENT_KINDS], key_values;
     uint64_t lost[LOSS_COUNT]; /* by cause, from the gaps */
     struct info_track *tracks; /* by ordinal */
-    int64_t *whole_ns; /* by ordinal of the process: nothing was overwritten since; 0: at all */
+    int64_t *whole_ns; /* by ordinal of the process: time since which no record was overwritten; 0:
+                          never */
 };
 
 struct info_thread_samples {
     uint64_t cpu;
-    int64_t last_ns; /* when it was last seen; 0 = never */
+    int64_t last_ns; /* time of the last sample; 0: without samples */
 };
 
 /* All samples of a set: the sums of values that add up, the largest of levels. */
@@ -64,13 +65,14 @@ struct info_set {
 
 struct info_sample_counts {
     uint64_t cpu, off_cpu, in_range;
-    uint64_t native[STACK_END_COUNT], python[STACK_END_COUNT]; /* by how the walk ended */
+    uint64_t native[STACK_END_COUNT], python[STACK_END_COUNT]; /* by the end of the walk */
     struct sample_checks checks;
-    VEC(struct info_set) sets; /* by number; those may be missing that have none; owned */
-    VEC(struct info_thread_samples) of_thread; /* by ordinal; those may be missing that have none */
+    VEC(struct info_set) sets; /* by number; sets without samples may be missing; owned */
+    VEC(struct info_thread_samples)
+    of_thread; /* by ordinal; threads without samples may be missing */
 };
 
-/* Records that programs wrote. */
+/* Number of records written by programs. */
 uint64_t info_record_count(const struct info_counts *counts);
 
 void info_print_facts(const struct info_options *options, const struct store_reader *reader,
@@ -89,7 +91,7 @@ void info_print_gpu(const struct info_options *options, const struct info_counts
 void info_print_units(const struct info_options *options);
 void info_print_notes(const struct info_options *options);
 
-/* By cause: in total, per process, per thread; and calls that by contract did nothing. */
+/* Losses by cause: total, per process, per thread; also calls without effect by contract. */
 void info_print_losses(const struct info_options *options, const struct info_counts *counts,
                        const struct info_sample_counts *samples);
 
@@ -97,7 +99,7 @@ void info_print_losses(const struct info_options *options, const struct info_cou
 int info_print_lists(const struct info_options *options, const struct info_counts *counts,
                      const struct info_sample_counts *samples);
 
-/* As a member, if there is anything. */
+/* Adds a member, if GPUs were recorded. */
 void info_put_gpu(const struct info_json *info, struct json_doc *doc);
 
 #endif

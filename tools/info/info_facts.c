@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot info`: the file, the session, counts by kind, damage, refusals; how threads were sampled,
- * why not better, and how whole the stacks are; what was lost, by cause, and which calls did
- * nothing by contract. */
+ * why no better rung was used, and how complete the stacks are; losses by cause, and calls without
+ * effect by contract. */
 #include "info.h"
 #include "reader.h"
 #include "volumes.h"
@@ -33,7 +33,7 @@ uint64_t info_record_count(const struct info_counts *counts)
     return sum;
 }
 
-/* Whether all is here that was to be recorded. */
+/* States whether the recording is complete. */
 static const char *completeness(const struct info_options *options, const struct store_info *info)
 {
     if (!info->complete)
@@ -100,7 +100,7 @@ static void print_lines(const char *key, const char *lines)
     }
 }
 
-/* A session without a filter says nothing; one that had several tells the last ones. */
+/* Prints nothing for a session without a filter, and at most the last FILTERS_SHOWN filters. */
 static void print_filters(const struct trace *trace)
 {
     uint32_t count = trace_filter_count(trace);
@@ -120,7 +120,7 @@ static void print_filters(const struct trace *trace)
     }
 }
 
-/* Unless all just drop their newest records. */
+/* Prints the policy, unless all processes drop their newest records. */
 static void print_policy(const struct trace *trace)
 {
     uint64_t overwriting = trace_fact_value(trace, TRACE_FACT_OVERWRITE);
@@ -134,7 +134,7 @@ static void print_policy(const struct trace *trace)
                waiting == 1 ? "process" : "processes");
 }
 
-/* Which boot it was; of further hosts, how their times were brought to the first one's. */
+/* The boot; for further hosts also the mapping of their times to those of the first host. */
 static void print_hosts(const struct trace *trace)
 {
     char id[TRACE_BOOT_ID_SIZE], error[NUMBER_TEXT_SIZE];
@@ -153,7 +153,7 @@ static void print_hosts(const struct trace *trace)
     }
 }
 
-/* The files, if there are several. */
+/* The files of a recording with several volumes. */
 static void print_volumes(const struct store_reader *reader)
 {
     struct store_volume volume;
@@ -325,13 +325,13 @@ static void print_count(const char *name, uint64_t count)
            number_count(count, text));
 }
 
-/* A thread that the interpreter does not know runs no Python: there is no stack to be walked. */
+/* A thread unknown to the interpreter runs no Python and so has no stack to walk. */
 static bool is_walked(unsigned end)
 {
     return end != STACK_NO_THREAD;
 }
 
-/* How many walks of one kind reached the root, and how the others ended. */
+/* Walks of one kind that reached the root, and the ends of the others. */
 static void print_ends(const char *name, const uint64_t ends[STACK_END_COUNT])
 {
     char text[NUMBER_TEXT_SIZE];
@@ -340,7 +340,7 @@ static void print_ends(const char *name, const uint64_t ends[STACK_END_COUNT])
         walked += is_walked(end) ? ends[end] : 0;
     if (walked == 0)
         return;
-    /* 99.999 % are not all */
+    /* Does not round up to 100 %. */
     double percent = 100.0 * (double)ends[STACK_COMPLETE] / (double)walked;
     if (percent > 99.99 && ends[STACK_COMPLETE] != walked)
         percent = 99.99;
@@ -352,7 +352,7 @@ static void print_ends(const char *name, const uint64_t ends[STACK_END_COUNT])
     putchar('\n');
 }
 
-/* What the samples themselves say is counted from them; policies are told elsewhere. */
+/* Facts shown elsewhere: those counted from the samples, and policies. */
 static bool is_counted_here(const char *name)
 {
     return strcmp(name, TRACE_FACT_BLOCK_BEGIN) == 0 || strcmp(name, TRACE_FACT_BLOCK_TIME) == 0 ||
@@ -375,7 +375,7 @@ static void print_facts(const struct trace *trace)
         const struct trace_fact *fact = trace_fact_get(trace, i);
         char text[NUMBER_TEXT_SIZE];
         if (fact->kind != FACT_NOTE || fact->value == 0)
-            continue; /* losses have their section */
+            continue; /* printed in the section of losses */
         printf("  ");
         term_print(trace_string(trace, fact->name)->bytes);
         if (fact->value > 1)
@@ -384,7 +384,7 @@ static void print_facts(const struct trace *trace)
     }
 }
 
-/* Whether the ranges that were read with samples are those that the events tell. */
+/* Comparison of the ranges that samples carry with those of the events. */
 static void print_checks(const struct sample_checks *checks)
 {
     char text[NUMBER_TEXT_SIZE];
@@ -423,7 +423,7 @@ static void print_value(const struct trace *trace, unsigned set, unsigned index,
     term_print(unit);
 }
 
-/* Of each set that has samples how many, and what they come to. */
+/* For each set with samples, their number and the totals of its values. */
 void info_print_sets(const struct info_options *options, const struct info_sample_counts *counts)
 {
     const struct trace *trace = options->trace;
@@ -479,7 +479,8 @@ static uint64_t sum_of(const uint64_t *numbers, unsigned count)
     return sum;
 }
 
-/* Lines of processes and threads, so that 64,000 losing threads don't bury the rest. */
+/* Limit of lines for processes and threads, so that 64,000 threads with losses do not bury the
+ * rest. */
 struct lines {
     uint64_t left, hidden;
 };
@@ -506,7 +507,7 @@ static void print_threads_of(const struct trace *trace, uint32_t process, struct
     }
 }
 
-/* Of a flight recorder: from when on it has all. */
+/* For a flight recorder: the time since which it is complete. */
 static void print_since(const struct trace *trace, int64_t whole_ns)
 {
     const struct trace_session *session = trace_session_get(trace);
@@ -553,7 +554,7 @@ static void print_call(void *context, const struct missing *missing)
     printf("  %s %s\n", number_count(missing->count, text), missing->what);
 }
 
-/* Whether nothing but records was looked for, or what else is missing. */
+/* Describes a recording without lost records: other kinds of losses, if any. */
 static const char *without_records(const struct trace *trace)
 {
     uint64_t calls[MISUSE_COUNT];

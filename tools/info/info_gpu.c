@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot info` says of GPUs: devices and queues, what was launched and what became known of
- * it, windows and what they cost, the version of CUPTI, and what libannot-gpu had to say: who holds
- * CUPTI, what it could not do. */
+/* GPUs in `annot info`: devices and queues, launches and their reported activities, windows and
+ * their cost, the version of CUPTI, and messages of libannot-gpu: another user of CUPTI, failed
+ * operations. */
 #include "info.h"
 #include "info_json.h"
 
@@ -19,7 +19,7 @@ static const char *text_of(const struct trace *trace, uint32_t string)
     return trace_string(trace, string)->bytes;
 }
 
-/* ---- What is read ---------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static int add_note(struct info_gpu *gpu, uint32_t text)
 {
@@ -65,9 +65,9 @@ int info_gpu_take(struct info_gpu *gpu, const struct trace *trace, const struct 
     return strncmp(text, "GPU: ", 5) == 0 ? add_note(gpu, item->event->name) : 0;
 }
 
-/* ---- What is shown --------------------------------------------------------------------------- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
-/* Those on which something happened, or that are above such ones. */
+/* Counts of devices, and of queues with activities. */
 struct lanes {
     uint64_t devices, queues, activities;
 };

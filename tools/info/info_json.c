@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot info --json`: all that the text shows, and every entry of its lists, what the text leaves
- * out as minor, too, as one object. Moments are nanoseconds since the recording's begin, sizes
- * bytes, and names say so. */
+/* `annot info --json`: all content of the text as one object, with all entries of its lists,
+ * including those that the text omits as minor. Moments are nanoseconds since the recording's
+ * begin, sizes bytes; names carry the unit. */
 #include "info_json.h"
 
 #include "info.h"
@@ -34,7 +34,7 @@ static void put_text(const struct info_json *info, struct json_doc *doc, const c
 
 /* ---- The file and the session ---------------------------------------------------------------- */
 
-/* The files, if there are several. */
+/* The files of a recording with several volumes. */
 static void put_volumes(const struct info_json *info, struct json_doc *doc)
 {
     struct store_volume volume;
@@ -139,7 +139,7 @@ static void put_session(const struct info_json *info, struct json_doc *doc)
     put_hosts(info, doc);
     put_text(info, doc, "clock", session->clock);
     json_doc_int(doc, "begin_monotonic_ns", session->begin_ns);
-    /* In a number it would lose its last digits in some readers. */
+    /* A string: as a number it would lose its last digits in some readers. */
     char begin[32];
     snprintf(begin, sizeof(begin), "%lld", (long long)session->begin_realtime_ns);
     json_doc_text(doc, "begin_realtime_ns", begin);
@@ -230,7 +230,7 @@ static void put_ends(struct json_doc *doc, const char *key, const uint64_t ends[
     json_doc_close(doc);
 }
 
-/* Values that add up have their sum, levels their largest. */
+/* The sums of values that add up, the maximum of levels. */
 static void put_sets(const struct info_json *info, struct json_doc *doc)
 {
     const struct trace *trace = info->options->trace;
@@ -294,7 +294,7 @@ static void put_sampling(const struct info_json *info, struct json_doc *doc)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* Since the recording's begin; nothing for what is not known. */
+/* Relative to the recording's begin; omitted if unknown. */
 static void put_moment(const struct info_json *info, struct json_doc *doc, const char *key,
                        int64_t time_ns)
 {
@@ -332,13 +332,13 @@ static void put_last_word(const struct info_json *info, struct json_doc *doc,
     json_doc_close(doc);
 }
 
-/* What the threads of a process come to. */
+/* Totals of a process's threads. */
 struct sums {
     uint32_t threads;
     uint64_t samples;
 };
 
-/* Only of a process that had to do with queues. */
+/* Only for processes that used queues. */
 static void json_queued(struct json_doc *doc, const struct trace_process *process)
 {
     static const char *const keys[QUEUED_COUNT] = {
@@ -474,7 +474,7 @@ static void put_lists_of(const struct info_json *info, struct json_doc *doc)
     json_doc_close(doc);
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The object ------------------------------------------------------------------------------ */
 
 void info_print_json(const struct info_json *info, struct out_stream *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All of `annot info` as JSON. Main thread only. */
+/* `annot info` as JSON. Main thread only. */
 #ifndef ANNOT_INFO_JSON_H
 #define ANNOT_INFO_JSON_H
 

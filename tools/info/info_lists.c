@@ -10,26 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which processes are listed -------------------------------------------------------------- */
+/* ---- Selection of processes ------------------------------------------------------------------ */
 
 enum { LABEL_SIZE = 1024, DEPTH_MAX = 32 };
 
-/* Which processes are listed: where there are many, not those that did next to nothing, as a shell
- * script starts by the dozen. Threads of processes that are not listed, and single threads without
- * records, are not listed either. */
+/* The listed processes: among many, those that did hardly anything are hidden, such as the dozens
+ * that a shell script starts. Threads of hidden processes, and single threads without records, are
+ * hidden as well. */
 struct shown {
-    uint32_t *order; /* ordinals of the listed ones, in order of the tree */
+    uint32_t *order; /* ordinals of the listed processes, in tree order */
     uint32_t count;
     bool *listed;                             /* by ordinal */
     uint32_t *thread_count;                   /* by ordinal */
     uint64_t *cpu_samples;                    /* by ordinal */
-    bool sampled, recorded;                   /* there are samples; somebody used annotations */
-    const struct info_sample_counts *samples; /* outlives this */
-    uint32_t minor_count;                     /* not listed */
-    uint32_t samples_max;                     /* each of these has at most so many */
+    bool sampled, recorded;                   /* there are samples; there are annotations */
+    const struct info_sample_counts *samples; /* must outlive this object */
+    uint32_t minor_count;                     /* hidden processes */
+    uint32_t samples_max;                     /* the most samples of a hidden process */
 };
 
-/* So many processes are listed whatever they did. A minor one has at most so many samples. */
+/* Up to FEW processes are all listed. A minor process has at most MINOR_SAMPLES_MAX samples. */
 enum { FEW = 16, MINOR_SAMPLES_MAX = 4 };
 
 static bool has_losses(const struct trace_process *process)
@@ -50,7 +50,7 @@ static bool is_minor(const struct shown *shown, const struct trace_process *proc
            !has_losses(process);
 }
 
-/* The command itself, what it became at last, is always worth it. */
+/* The command's last program image is always listed. */
 static bool is_command(const struct trace_process *process)
 {
     return process->parent < 0 && process->end != PROCESS_EXEC;
@@ -68,7 +68,7 @@ static void count_threads(struct shown *shown, const struct trace *trace, uint32
     }
 }
 
-/* 0 or -ENOMEM; shown_fini accepts what is half built. */
+/* 0 or -ENOMEM; shown_fini accepts a partly initialized object. */
 static int shown_init(struct shown *shown, const struct info_options *options,
                       const struct info_sample_counts *samples)
 {
@@ -140,7 +140,7 @@ static uint64_t lost_sum(const uint64_t *lost)
     return sum;
 }
 
-/* Below how many that are listed. */
+/* Number of listed ancestors. */
 static unsigned depth_of(const struct trace *trace, const struct shown *shown, uint32_t process)
 {
     unsigned depth = 0;
@@ -154,7 +154,7 @@ static unsigned depth_of(const struct trace *trace, const struct shown *shown, u
 
 enum { COLUMNS_MAX = 12 };
 
-/* Columns of a table: what neither samples nor annotations could fill is left out. */
+/* Columns of a table. Columns that neither samples nor annotations can fill are omitted. */
 struct columns {
     struct grid_column items[COLUMNS_MAX];
     size_t count;
@@ -174,7 +174,7 @@ static const struct grid_column record_columns[] = {
     {"records", 0, false}, {"lost", 0, false}, {"memory", 4, false}};
 static const struct grid_column end_columns[] = {{"ended", 0, true}};
 
-/* Without either all of it is shown: a recording that holds nothing at all. */
+/* A recording with neither shows the columns of records. */
 static bool shows_records(const struct shown *shown)
 {
     return shown->recorded || !shown->sampled;
@@ -220,7 +220,7 @@ static void print_more(uint64_t count, uint64_t limit)
         printf("(%s more; --limit 0 lists all)\n", number_count(count - limit, text));
 }
 
-/* A forked child shares its parent's command line: shown once. */
+/* A forked child with its parent's command line is skipped. */
 static void print_command_lines(const struct info_options *options, const uint32_t *order,
                                 uint64_t count)
 {
@@ -300,8 +300,8 @@ static bool is_listed(const struct shown *shown, const struct trace_thread *thre
            (shown->thread_count[thread->process] > 1 || thread->event_count);
 }
 
-/* Threads as their processes stand in the table above; the main thread first, then by appearance.
- * NULL without memory; to be freed. */
+/* Threads in the order of their processes in the table above; the main thread first, then by
+ * appearance. NULL if out of memory; the caller frees it. */
 static struct thread_place *place_threads(const struct info_options *options,
                                           const struct shown *shown, uint64_t *ret_count)
 {
@@ -332,7 +332,7 @@ static struct thread_place *place_threads(const struct info_options *options,
     return places;
 }
 
-/* Of a thread that outlived the recording the end was not told; then its last sample counts. */
+/* The end of a thread that outlived the recording is unknown; its last sample is used. */
 static void add_thread(struct grid *table, const struct trace *trace, const struct shown *shown,
                        uint32_t ordinal)
 {
@@ -402,7 +402,7 @@ static void add_track(struct grid *table, const struct trace *trace, uint32_t or
     add_moment(table, trace, track->last_ns);
 }
 
-/* Those on which nothing happened stand before the names of those below them. */
+/* Lanes without events only appear in the names of those below them. */
 static int print_tracks(const struct info_options *options, const struct info_counts *counts)
 {
     const struct trace *trace = options->trace;

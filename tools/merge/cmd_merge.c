@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* annot merge: several recordings as one, also of several hosts. Writes a manifest, no data.
+/* annot merge: combines several recordings, also of several hosts. Writes a manifest, no data.
  *
- * Recordings of one boot share a clock. Other hosts' times are moved by what their wall clocks
- * showed, if the user says how far these may be apart, or by an offset that the user gives: without
- * a bound of the error nothing is merged. Main thread only. */
+ * Recordings of one boot share a clock. Times of other hosts are mapped by their wall clocks, if
+ * the user gives a bound of the clocks' difference, or by an offset that the user gives; without a
+ * bound of the error, merging fails. Main thread only. */
 #include "cmd.h"
 #include "joined.h"
 #include "merge_match.h"
@@ -26,10 +26,10 @@ struct merge_values {
     bool force;
     int64_t clock_error_ns;
     struct option_list offsets;
-    const char *match; /* name of ranges that all have */
+    const char *match; /* name of ranges in all recordings */
 };
 
-/* What is known of a recording's host: where CLOCK_REALTIME was at two instants. */
+/* Wall clock of a recording's host: CLOCK_REALTIME at two instants. */
 struct merged {
     uint8_t boot_id[16];
     char name[256];
@@ -40,7 +40,7 @@ struct merged {
     bool has_wall;
 };
 
-/* A file of a recording, whatever it is called. */
+/* A file of a recording, identified independently of its name. */
 struct merged_file {
     dev_t device;
     ino_t inode;
@@ -56,7 +56,7 @@ struct merge {
     VEC(struct merged_file) files;
 };
 
-/* ---- What recordings say --------------------------------------------------------------------- */
+/* ---- Anchors of the recordings --------------------------------------------------------------- */
 
 static void note_anchor(const struct trace_anchor *anchor, struct merged *of)
 {
@@ -71,7 +71,8 @@ static void note_anchor(const struct trace_anchor *anchor, struct merged *of)
 
 enum { DRIFT_LENGTH_NS = 1000000000 };
 
-/* By how much the wall clock runs faster. One that was set meanwhile does not tell. */
+/* Computes how much faster the wall clock runs. A clock that was set in between gives no drift; its
+ * step is added to the error. */
 static void find_drift(const struct trace_anchor *anchor, struct merged *of)
 {
     double length = (double)(anchor->ns - of->first_ns);
@@ -126,8 +127,8 @@ static bool is_called(const char *text, size_t length, const char *name)
     return length == strlen(name) && memcmp(text, name, length) == 0;
 }
 
-/* "HOST=NS±NS", also with "+-", and with the recording's path for the host. 1; 0: of another one;
- * or a message is out. */
+/* Parses "HOST=NS±NS", also with "+-", and with the recording's path for the host. 1; 0: another
+ * host's; or a negative exit status after a printed message. */
 static int parse_offset(const char *text, const char *host, const char *path,
                         struct store_time_map *time)
 {
@@ -157,7 +158,7 @@ wrong:
                     text);
 }
 
-/* From wall clocks: the time of the first host at which its one shows the same. */
+/* Maps times by wall clocks: to the time at which the first host's wall clock shows the same. */
 static void map_walls(const struct merged *first, const struct merged *of, int64_t clock_error_ns,
                       struct store_time_map *time)
 {
@@ -211,7 +212,8 @@ static int map_part(struct merge *merge, size_t part)
 
 /* ---- The manifest ---------------------------------------------------------------------------- */
 
-/* From the folder of the output to the file. NULL: out of memory, or no such file. */
+/* The path of the file relative to the folder of the output. NULL: out of memory, or a missing
+ * file. */
 static char *relative_path(const char *output, const char *path)
 {
     const char *slash = strrchr(output, '/');
@@ -262,8 +264,8 @@ static const struct merged_file *find_copy(const struct merge *merge,
     return NULL;
 }
 
-/* All volumes are read by the name of one, so a second name, or a copy, would count them twice. 0,
- * or the exit status. */
+/* Opening one volume reads all of its recording, so a second name, or a copy, would count them
+ * twice. 0, or the exit status after a printed message. */
 static int take_volumes(struct merge *merge, const struct store_reader *reader, const char *path,
                         size_t part)
 {
@@ -312,8 +314,8 @@ static int take_file(struct merge *merge, const char *path, size_t part)
     return entry->path ? map_part(merge, part) : cmd_fail(CMD_FAILED, "out of memory");
 }
 
-/* Recordings of one collector that have the same time of a process are refused; two collectors
- * that sampled one process are in order, but who reads that must know. 0, or the exit status. */
+/* Refuses recordings of one collector that overlap in a process. Recordings of two collectors that
+ * sampled one process are accepted, with a note. 0, or the exit status. */
 static int look_for_twice(const struct merge *merge)
 {
     struct store_reader *reader;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How far two clocks are apart, by what both recordings have: the ranges of one name. The first of
- * one is the first of the other, and so on. Main thread only. */
+/* Computes the offset of two clocks from the ranges of one name, matched in order of their begins:
+ * first with first, second with second. Main thread only. */
 #include "merge_match.h"
 #include "reader.h"
 #include "volumes.h"
@@ -37,7 +37,7 @@ static int by_time(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* In order. CMD_OK; or the message is out. */
+/* Reads the begins, sorted. CMD_OK, or the exit status after a printed message. */
 static int read_begins(const char *path, struct begins *begins)
 {
     struct store_reader *reader = recording_open_stored(path);
@@ -58,7 +58,7 @@ static int read_begins(const char *path, struct begins *begins)
     return CMD_OK;
 }
 
-/* The middle one of the differences; the error is how far the others are from it. */
+/* The median of the differences; the error is the largest deviation from it. */
 static void find_offset(struct begins *first, const struct begins *other,
                         struct store_time_map *time)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* annot open: a recording, or what was made of one, in a browser.
+/* annot open: shows a recording, or an exported file, in a browser.
  *
- * The page, or the trace for the Perfetto UI, is made in a temporary file that has no name any more
- * when it is served (file_server.h). Ends once the browser has it. Main thread only. */
+ * The page, or the trace for the Perfetto UI, is written to a temporary file, which is unlinked
+ * before it is served (file_server.h). Ends once the browser has loaded it. Main thread only. */
 #include "cmd.h"
 #include "file_server.h"
 #include "open_browser.h"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The Perfetto UI's rules for contents let it fetch from this port alone. */
+/* The content security policy of the Perfetto UI allows fetching only from this port. */
 enum { PERFETTO_PORT = 9001, GRACE_MS = 3000, EXIT_INTERRUPTED = 130, WORDS_MAX = 8 };
 
 #define PERFETTO_UI "https://ui.perfetto.dev"
@@ -28,7 +28,7 @@ struct open_values {
     bool perfetto, no_browser;
 };
 
-/* What a file is, by the end of its name. */
+/* The kind of a file, by its suffix. */
 struct form {
     const char *ending, *type;
     bool for_perfetto;
@@ -46,9 +46,9 @@ static const struct form forms[] = {
 
 struct job {
     const struct open_values *values;
-    const char *file; /* as it was named */
+    const char *file; /* as given by the user */
     const struct form *form;
-    char name[NAME_MAX + 16]; /* what the browser is told */
+    char name[NAME_MAX + 16]; /* file name in the address */
     char origin[256];         /* of the Perfetto UI */
     int fd;
 };
@@ -61,7 +61,7 @@ static void on_signal(int signal)
     stop = 1;
 }
 
-/* ---- What is served -------------------------------------------------------------------------- */
+/* ---- The file -------------------------------------------------------------------------------- */
 
 static const struct form *form_of(const char *name)
 {
@@ -71,7 +71,7 @@ static const struct form *form_of(const char *name)
     return NULL;
 }
 
-/* "dir/x.annot" gives "x.html"; what is served as it is keeps its name. */
+/* "dir/x.annot" gives "x.html"; a file that is served unchanged keeps its name. */
 static void make_name(struct job *job)
 {
     const char *base = text_base_name(job->file);
@@ -102,7 +102,7 @@ static int open_file(struct job *job, const char *path)
     return CMD_OK;
 }
 
-/* As `annot html` and `annot export` make it; messages are theirs. */
+/* Runs `annot html` or `annot export`, which print their own messages. */
 static int make_file(struct job *job, const char *folder)
 {
     static char force[] = "--force", output[] = "-o", format[] = "--format=perfetto";
@@ -116,7 +116,7 @@ static int make_file(struct job *job, const char *folder)
     words[count++] = (char *)job->file;
     int status = cmd_run(maker, count, words);
     cmd_set_name("open");
-    if (access(path, F_OK) == 0) { /* of a damaged recording, too */
+    if (access(path, F_OK) == 0) { /* also written for a damaged recording */
         int opened = open_file(job, path);
         status = opened == CMD_OK ? CMD_OK : status;
         unlink(path);
@@ -139,7 +139,7 @@ static int make_in_folder(struct job *job)
     return status;
 }
 
-/* A recording, or what an export wrote. */
+/* The operand is a recording or an exported file. */
 static int choose_file(struct job *job)
 {
     job->form = form_of(job->file);
@@ -152,7 +152,7 @@ static int choose_file(struct job *job)
     return open_file(job, job->file);
 }
 
-/* ---- Where it is shown ----------------------------------------------------------------------- */
+/* ---- The browser ----------------------------------------------------------------------------- */
 
 static bool for_perfetto(const struct job *job)
 {
@@ -164,7 +164,7 @@ static const char *ui_of(const struct job *job)
     return job->values->ui ? job->values->ui : PERFETTO_UI;
 }
 
-/* "https://host:port" of an address. */
+/* Checks the address and sets the origin, "https://host:port". */
 static int check_ui(struct job *job)
 {
     const char *ui = ui_of(job);
@@ -210,7 +210,7 @@ static int fail_server(const struct job *job, int error)
     return cmd_fail(CMD_FAILED, "cannot listen on 127.0.0.1: %s", strerror(-error));
 }
 
-/* Where there is no browser, people type the address. */
+/* Prints the address if no browser was started, for users to open it themselves. */
 static void show(const struct job *job, const char *address)
 {
     bool started = !job->values->no_browser && browser_start(address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See file_server.h: libmicrohttpd, in the caller's thread, loaded when needed. */
+/* Implements file_server.h with libmicrohttpd, in the caller's thread; loaded when needed. */
 #include "file_server.h"
 
 #include "clock_now.h"
@@ -28,7 +28,7 @@ struct file_server {
     uint16_t port;
     char path[FILE_SERVER_URL_SIZE / 2]; /* "/RANDOM/NAME" */
     char url[FILE_SERVER_URL_SIZE];
-    char host[32], other_host[32]; /* as requests may name it */
+    char host[32], other_host[32]; /* accepted values of the Host header */
     bool fetched;
     int64_t last_ns; /* when the last request ended */
 };
@@ -75,7 +75,7 @@ static bool is_host(const struct file_server *server, const char *host)
            (strcasecmp(host, server->host) == 0 || strcasecmp(host, server->other_host) == 0);
 }
 
-/* A page that is named must be the one that may; what people type names none. */
+/* An Origin header must name the allowed origin; typed addresses have no such header. */
 static bool is_origin(const struct file_server *server, const char *origin)
 {
     return !origin || (server->options.origin && strcmp(origin, server->options.origin) == 0);
@@ -86,7 +86,7 @@ static void add(struct MHD_Response *response, const char *name, const char *val
     (void)lib.add_header(response, name, value);
 }
 
-/* What all answers have. */
+/* Sends a response with the common headers. */
 static enum MHD_Result answer(struct file_server *server, struct MHD_Connection *connection,
                               unsigned status, struct MHD_Response *response)
 {
@@ -116,7 +116,7 @@ static enum MHD_Result refuse(struct file_server *server, struct MHD_Connection 
     return answer(server, connection, status, response);
 }
 
-/* A browser asks first whether a public page may fetch from this machine. */
+/* Answers the preflight request of a browser: a public page may fetch from this machine. */
 static enum MHD_Result allow(struct file_server *server, struct MHD_Connection *connection)
 {
     static char nothing[] = "";
@@ -138,7 +138,7 @@ static enum MHD_Result send_file(struct file_server *server, struct MHD_Connecti
         return MHD_NO;
     }
     add(response, "Content-Type", server->options.type);
-    *state = server; /* it is told when it was sent */
+    *state = server; /* marks the request for completed() */
     return answer(server, connection, MHD_HTTP_OK, response);
 }
 
@@ -166,7 +166,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 {
     (void)version;
     (void)upload;
-    if (*upload_size) { /* what was sent along is not wanted */
+    if (*upload_size) { /* request bodies are discarded */
         *upload_size = 0;
         return MHD_NO;
     }
@@ -182,7 +182,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
     server->fetched |= *state == server && code == MHD_REQUEST_TERMINATED_COMPLETED_OK;
 }
 
-/* The path as it was sent: names are compared with what the address has. */
+/* Keeps the path undecoded: it is compared with the encoded one in the address. */
 static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context;
@@ -269,7 +269,7 @@ const char *file_server_url(const struct file_server *server)
     return server->url;
 }
 
-/* Nobody is being answered, and nobody was for a while. */
+/* True once the file was fetched and no request came for a while. */
 static bool is_over(const struct file_server *server, int64_t grace_ms)
 {
     return server->fetched && clock_now_ns() - server->last_ns > grace_ms * 1000000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of file_server.c where annot is built without libmicrohttpd. */
+/* Replaces file_server.c in builds without libmicrohttpd. */
 #include "file_server.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The user's browser, as a process of its own: it outlives this one, and what it prints goes
- * nowhere. */
+/* Starts the user's browser in a process that outlives this one; its output is discarded. */
 #include "open_browser.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 
 enum { WORDS_MAX = 16, WORDS_SIZE = 1024 };
 
-/* The first of $BROWSER's commands, its words, and the address. */
+/* Splits the first of $BROWSER's commands into words and inserts the address. */
 static bool split(const char *browser, const char *url, char *text, char **words)
 {
     size_t length = strcspn(browser, ":");
@@ -38,7 +37,7 @@ static bool split(const char *browser, const char *url, char *text, char **words
     return true;
 }
 
-/* On a desktop; xdg-open would take a browser of the terminal elsewhere. */
+/* Without $BROWSER requires a desktop: elsewhere xdg-open would start a browser in the terminal. */
 static bool choose(const char *url, char *text, char **words)
 {
     const char *browser = getenv("BROWSER");
@@ -49,7 +48,8 @@ static bool choose(const char *url, char *text, char **words)
     return split("xdg-open", url, text, words);
 }
 
-/* In the child: a session of its own, no streams of ours. `told` gets the errno of a failure. */
+/* Runs in the child: starts a session and detaches from annot's streams. The errno of a failure is
+ * written to `told`. */
 static void execute(char **words, int told)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

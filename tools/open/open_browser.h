@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Starts the user's browser on an address: $BROWSER, else xdg-open on a desktop. False: there is
- * none, or it cannot be started. Does not wait for it. */
+/* Starts the user's browser on an address: $BROWSER, else xdg-open on a desktop. Returns false if
+ * neither is available or it cannot be started. Does not wait for it. */
 bool browser_start(const char *url);
 
 #endif

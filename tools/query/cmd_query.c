@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* annot query: SQL on a recording (query/query.h).
  *
- * A damaged recording is asked as far as it is whole, with exit 1. A reader that has enough
- * (`| head`) is no failure. Main thread only. */
+ * Of a damaged recording the intact part is queried, with exit 1. A reader that closes the pipe (`|
+ * head`) is no failure. Main thread only. */
 #include "cmd.h"
 #include "operands.h"
 #include "query_print.h"
@@ -29,7 +29,7 @@ struct query_values {
     bool json, csv, schema, force, wide;
 };
 
-/* What is asked of what. */
+/* A query, its recording, and its output. */
 struct job {
     const struct cmd_call *call;
     const struct query_values *values;
@@ -50,9 +50,9 @@ static void on_interrupt(int signal)
     stop = 1;
 }
 
-/* ---- What is asked --------------------------------------------------------------------------- */
+/* ---- The query ------------------------------------------------------------------------------- */
 
-/* All of a file or of standard input. NULL: the message is out. */
+/* Reads all of a file or of standard input. NULL after a printed message. */
 static char *read_sql(const char *path)
 {
     bool input = strcmp(path, "-") == 0;
@@ -122,7 +122,7 @@ static bool has_name(const char *output, const char *ending)
     return output && text_ends_with(output, ending);
 }
 
-/* From the options, or the name of the output. */
+/* Chooses the output format from the options, or from the name of the output. */
 static int choose_form(struct job *job)
 {
     const struct query_values *values = job->values;
@@ -145,7 +145,7 @@ static int choose_form(struct job *job)
     return CMD_OK;
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Running it ------------------------------------------------------------------------------ */
 
 static int fail_query(const struct job *job, int error)
 {
@@ -187,7 +187,7 @@ static int run_to_screen(struct job *job)
     const struct query_sink sink = query_printer_sink(&job->printer);
     int error = query_run(job->query, job->sql, &sink);
     fflush(stdout);
-    if (ferror(stdout)) /* the frame tells it */
+    if (ferror(stdout)) /* annot_program.c reports it */
         return CMD_OK;
     return error ? fail_query(job, error) : CMD_OK;
 }

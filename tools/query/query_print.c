@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of `annot query`: as tables for people, comma-separated values, JSON lines.
+/* Prints results of `annot query`: tables for people, comma-separated values, JSON lines.
  *
- * Rows go out as they come; of a table some thousand together, as wide as these are. */
+ * Rows are written as they come; those of tables in blocks of some thousand, with the column widths
+ * of the block. */
 #include "query_print.h"
 
 #include "csv.h"
@@ -17,7 +18,7 @@
 
 enum { BLOCK_ROWS = 5000, BLOB_SHOWN = 64, CELL_SIZE = 2 * BLOB_SHOWN + 8 };
 
-/* Rows of one table. */
+/* A block of rows of a table. */
 struct query_block {
     struct grid *grid;
     struct grid_column *columns;
@@ -29,7 +30,7 @@ struct query_block {
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-/* "x'0aff'", cut. */
+/* "x'0aff'", truncated. */
 static void blob_text(const struct query_cell *cell, char buffer[CELL_SIZE])
 {
     size_t shown = cell->size < BLOB_SHOWN ? cell->size : BLOB_SHOWN;
@@ -56,7 +57,7 @@ static bool is_number(const struct query_cell *cell)
     return cell->type == QUERY_INTEGER || cell->type == QUERY_REAL;
 }
 
-/* In `buffer`, or the cell's own bytes. */
+/* Returns `buffer`, or the cell's own bytes. */
 static const char *cell_text(const struct query_cell *cell, bool is_time, char buffer[CELL_SIZE])
 {
     if (is_time && is_number(cell))
@@ -83,7 +84,7 @@ static bool begins_as_sum(const char *name)
     return false;
 }
 
-/* "duration_ns", "sum(duration_ns)": its numbers are times. */
+/* "duration_ns", "sum(duration_ns)": columns of times. */
 static bool is_time_name(const char *name)
 {
     size_t length = strlen(name);
@@ -91,7 +92,7 @@ static bool is_time_name(const char *name)
     return ends || (begins_as_sum(name) && strstr(name, "_ns"));
 }
 
-/* Their unit stands with each of them. */
+/* Drops the unit from the title: each value has one. */
 static char *make_title(const char *name)
 {
     size_t length = strlen(name);
@@ -136,7 +137,7 @@ static int block_make(const struct query_result *result, struct query_block **re
     return block->grid ? 0 : -ENOMEM;
 }
 
-/* Prints what there is of the table, and begins another part of it. */
+/* Prints the rows of the block and starts the next one. */
 static int block_flush(struct query_printer *printer)
 {
     struct query_block *block = printer->block;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of queries, printed. Main thread only. */
+/* Prints results of queries. Main thread only. */
 #ifndef ANNOT_QUERY_PRINT_H
 #define ANNOT_QUERY_PRINT_H
 
@@ -11,7 +11,7 @@
 enum query_form {
     QUERY_FORM_TABLE, /* to standard output */
     QUERY_FORM_CSV,
-    QUERY_FORM_JSON, /* an object a line */
+    QUERY_FORM_JSON, /* one object per line */
 };
 
 struct query_printer {
@@ -19,14 +19,13 @@ struct query_printer {
     struct out_stream *out; /* of CSV and JSON */
     size_t width;           /* 0: no limit */
     bool color;
-    /* Of the present result. */
+    /* Of the current result. */
     unsigned results; /* so far */
     uint64_t rows;
-    struct query_block *block; /* rows of a table that are printed together */
+    struct query_block *block; /* rows of a table, printed together */
 };
 
-/* Goes on until the printer does; fini in any case. The sink's results are -errno: of the output.
- */
+/* Valid as long as the printer; fini in any case. Results of the sink are -errno of the output. */
 struct query_sink query_printer_sink(struct query_printer *printer);
 void query_printer_fini(struct query_printer *printer);
 

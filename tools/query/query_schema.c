@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot query --schema`: tables, columns and functions of SQL, a line each. */
+/* `annot query --schema`: prints tables, columns and functions of SQL, one per line. */
 #include "query_schema.h"
 
 #include "query_print.h"
