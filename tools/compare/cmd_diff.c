@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot diff`: two recordings, or two sets of them, compared (compare/compare.h). */
+/* `annot diff`: compares two recordings, or two sets of them (compare/compare.h). */
 #include "cmd.h"
 #include "compare_facts.h"
 #include "compare_print.h"
@@ -35,7 +35,7 @@ struct diff {
     uint32_t damaged;
 };
 
-/* ---- Which recordings ------------------------------------------------------------------------ */
+/* ---- Choosing recordings --------------------------------------------------------------------- */
 
 static int add_path(struct diff *diff, enum compare_side side, const char *path)
 {
@@ -49,7 +49,8 @@ static int add_path(struct diff *diff, enum compare_side side, const char *path)
     return CMD_OK;
 }
 
-/* The first volume of a recording stands for the others: "x.annot", not "x.1.annot" beside it. */
+/* The first volume of a recording stands for all: of "x.annot" and "x.1.annot" only the former is
+ * taken. */
 static int is_recording(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && text_ends_with(entry->d_name, ".annot");
@@ -101,7 +102,7 @@ static int add_operand(struct diff *diff, enum compare_side side, const char *op
     return folder ? add_folder(diff, side, operand) : add_path(diff, side, operand);
 }
 
-/* Two operands are the sides; of more, "vs" stands between them. */
+/* Two operands are the two sides; among more, "vs" separates the sides. */
 static int choose(struct diff *diff, const struct cmd_call *call)
 {
     enum compare_side side = COMPARE_A;

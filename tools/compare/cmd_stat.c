@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot stat`: variants of a command run several times, in turn: how long they take, what they
- * use, and whether they differ. Each run is recorded unless that is not wanted; what recordings say
- * is compared as `annot diff` does it, each variant with the first. */
+/* `annot stat`: runs variants of a command several times, in turn, and compares times and resource
+ * use. Each run is recorded unless --no-record is given; recordings are compared as by `annot
+ * diff`, each variant with the first. */
 #include "cmd.h"
 #include "compare_facts.h"
 #include "compare_means.h"
@@ -38,14 +38,14 @@ struct stat {
     struct stat_variants variants;
     struct stat_usage *usages; /* [variant][run] */
     struct stat_folder folder;
-    struct compare *pairs[STAT_VARIANTS_MAX]; /* of the first variant with each other one */
+    struct compare *pairs[STAT_VARIANTS_MAX]; /* the first variant with each other one */
     size_t pair_count;
     struct compare_limits limits;
 };
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* `annot record` of the command, into a file. 0 or -errno. */
+/* Runs `annot record` with the command, into a file. 0 or -errno. */
 static int run_recorded(const struct stat *stat, size_t variant, char *path,
                         struct stat_usage *ret_usage)
 {
@@ -80,7 +80,7 @@ static int run_recorded(const struct stat *stat, size_t variant, char *path,
     return rc;
 }
 
-/* CMD_OK, or the message is out. */
+/* CMD_OK, or the exit status after a printed message. */
 static int check_end(const struct stat *stat, size_t variant, unsigned run, int status)
 {
     const char *program = stat->variants.items[variant].program.argv[0];
@@ -103,7 +103,7 @@ static int check_end(const struct stat *stat, size_t variant, unsigned run, int 
                     run + 1, several ? label : "", several ? ", " : "", program, what);
 }
 
-/* `counted`: it is no run to warm up. */
+/* `counted`: false for a warm-up run. */
 static int run_once(struct stat *stat, size_t variant, unsigned run, bool counted)
 {
     bool recorded = counted && !stat->values->no_record;
@@ -127,7 +127,7 @@ static void tell_progress(const struct stat *stat, uint64_t run)
         fprintf(stderr, "\rrun %" PRIu64 " of %" PRIu64 "\033[K", run + 1, stat->values->runs);
 }
 
-/* In turn, and each first as often as the others, so that none has the better moments. */
+/* Runs the variants in turn and rotates the first one, so that no variant has a better position. */
 static int run_all(struct stat *stat)
 {
     size_t count = stat->variants.count;
@@ -156,7 +156,7 @@ static int add_numbers(const struct stat *stat, struct compare *compare, enum co
         enum column_type unit;
         double value;
     } numbers[] = {
-        {"wall", COLUMN_TIME, (double)usage->wall_ns}, /* of recordings: as reports have it */
+        {"wall", COLUMN_TIME, (double)usage->wall_ns}, /* with recordings: from their reports */
         {"CPU", COLUMN_TIME, (double)(usage->user_ns + usage->system_ns)},
         {"user", COLUMN_TIME, (double)usage->user_ns},
         {"system", COLUMN_TIME, (double)usage->system_ns},
@@ -201,7 +201,7 @@ static int add_variant(const struct stat *stat, struct compare *compare, enum co
     return status;
 }
 
-/* The first variant with another one; alone, if there is no other. */
+/* Compares the first variant with another one; without another one, adds it alone. */
 static int compare_pair(struct stat *stat, size_t other)
 {
     size_t runs = (size_t)stat->values->runs;
@@ -227,9 +227,9 @@ static int compare_all_pairs(struct stat *stat)
     return status;
 }
 
-/* ---- The answer ------------------------------------------------------------------------------ */
+/* ---- Output ---------------------------------------------------------------------------------- */
 
-/* One command: its numbers. */
+/* The numbers of a single command. */
 static void add_alone(const struct stat *stat, struct text *text)
 {
     static const char *const numbers[] = {"wall", "CPU", "memory"};
@@ -241,7 +241,7 @@ static void add_alone(const struct stat *stat, struct text *text)
             text_format(text, "  %-6s  %s\n", numbers[i], buffer);
 }
 
-/* "A  ./old --n={n}", and how often they were run. */
+/* "A  ./old --n={n}", and the number of runs. */
 static void add_commands(const struct stat *stat, struct text *text)
 {
     const struct stat_variants *variants = &stat->variants;
@@ -265,7 +265,7 @@ static void add_notes(const struct stat *stat, struct text *text)
         text_format(text, "recordings: %s/\n", stat->folder.path);
 }
 
-/* Tables of each variant's own numbers, with --all and for programs. */
+/* Tables of each variant's own numbers, for --all and machine output. */
 static int make_sides(const struct stat *stat, struct table *sides)
 {
     static const char letters[] = "ab";
@@ -342,7 +342,7 @@ static int check(struct stat *stat)
     return CMD_OK;
 }
 
-/* A limit that is about two commands needs both. */
+/* A relative limit needs two commands. */
 static int check_limits(const struct stat *stat)
 {
     for (uint32_t i = 0; i < stat->limits.count && stat->variants.count == 1; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See compare_print.h. */
+/* Implements compare_print.h. */
 #include "compare_print.h"
 
 #include "cmd.h"
@@ -46,7 +46,7 @@ int compare_check(const struct compare_values *values, struct compare_limits *re
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* All that limits say. */
+/* The judgements of all limits. */
 struct judged {
     struct compare_judgement *items;
     size_t count;
@@ -77,7 +77,7 @@ static int keep(struct judged *judged, const struct compare_judgement *found, si
     return 0;
 }
 
-/* CMD_OK, or the message is out; -ENOMEM. */
+/* CMD_OK, or the exit status after a printed message; -ENOMEM. */
 static int judge(const struct compare *compare, const struct compare_limits *limits,
                  const char *variant, struct judged *judged)
 {
@@ -164,7 +164,7 @@ static int status_of(const struct judged *judged, bool undecided)
 struct printing {
     const struct compare_values *values;
     struct compare **pairs;
-    size_t count; /* of them */
+    size_t count; /* number of pairs */
     const struct table *tables[COMPARE_TABLES_MAX], *screen[COMPARE_TABLES_MAX];
     const struct judged *judged;
     const struct compare_extra *extra;
@@ -194,7 +194,7 @@ static void add_table(struct report_tables *tables, const struct table *table)
         tables->items[tables->count++] = table;
 }
 
-/* Of one pair: the first table of the screen, and all others. 0 or -ENOMEM. */
+/* Adds the first table of a pair's screen, and all other tables. 0 or -ENOMEM. */
 static int add_pair(struct printing *p, struct report_tables *tables)
 {
     int found = is_alone(p) ? 0 : compare_tables(p->pairs[0], UINT64_MAX, p->tables);
@@ -248,7 +248,7 @@ static int print_tables(const struct table *const *tables, size_t count,
     return rc;
 }
 
-/* The first screen of one pair: 0 or -ENOMEM. */
+/* Prints the first screen of one pair: 0 or -ENOMEM. */
 static int print_screen(struct printing *p, const struct report_view *view)
 {
     int count = compare_screen(p->pairs[0], p->values->limit, p->screen), rc = 0;
@@ -265,7 +265,7 @@ static int print_screen(struct printing *p, const struct report_view *view)
     return rc;
 }
 
-/* All tables of the pairs. */
+/* Prints all tables of the pairs. */
 static int print_all(struct printing *p, const struct report_view *view)
 {
     uint64_t limit = p->values->limit ? p->values->limit : UINT64_MAX;
@@ -296,7 +296,7 @@ static void print_alone(struct printing *p, const struct report_view *view)
     say_limits(p->judged);
 }
 
-/* Of text: 0 or -ENOMEM. */
+/* Prints text: 0 or -ENOMEM. */
 static int print_text(struct printing *p)
 {
     const struct report_options options = {.all = p->values->all};

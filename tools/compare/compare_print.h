@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot diff` and `annot stat` print of a comparison (compare/compare.h): its tables,
- * limits and whether they hold. Main thread only. */
+/* Prints a comparison (compare/compare.h) for `annot diff` and `annot stat`: its tables, limits and
+ * their judgements. Main thread only. */
 #ifndef ANNOT_COMPARE_PRINT_H
 #define ANNOT_COMPARE_PRINT_H
 
@@ -15,7 +15,7 @@ struct compare_values {
     bool json, csv, all, wide, undecided;
 };
 
-/* Lines of an option table; `at` is the offset of the struct compare_values, `letter` that of
+/* Entries of an option table; `at` is the offset of the struct compare_values, `letter` that of
  * --limit, or 0. */
 #define COMPARE_OPTIONS(at, letter)                                                                \
     {"fail-if",   0,                                                                               \
@@ -64,21 +64,22 @@ struct compare_limits {
     uint32_t count;
 };
 
-/* Before anything is done: are they well-formed? CMD_OK, or the message is out. */
+/* Checks the syntax of the limits before anything runs. CMD_OK, or the exit status after a printed
+ * message. */
 int compare_check(const struct compare_values *values, struct compare_limits *ret_limits);
 
-/* What else is printed. */
+/* Further output of `annot stat`. */
 struct compare_extra {
-    const char *head;       /* lines in place of a comparison, if there is no side B; or "" */
+    const char *head;       /* lines that replace the comparison if there is no side B; or "" */
     const char *notes;      /* lines at the end */
     struct table *sides;    /* compare_side_table of each variant */
-    unsigned side_count;    /* 1: there is no side B */
-    struct table *variants; /* NULL: they are two recordings, or there is one variant */
-    const struct compare_variant *rows; /* its rows */
+    unsigned side_count;    /* 1: without a side B */
+    struct table *variants; /* NULL: two recordings, or one variant */
+    const struct compare_variant *rows; /* the rows of `variants` */
 };
 
-/* After compare_finish of each pair, the first variant with one of the others; `extra` NULL: there
- * is one pair. The exit status. */
+/* Call after compare_finish of each pair (the first variant with one of the others); `extra` NULL:
+ * a single pair. Returns the exit status. */
 int compare_print(struct compare **pairs, size_t count, const struct compare_values *values,
                   const struct compare_limits *limits, const struct compare_extra *extra);
 

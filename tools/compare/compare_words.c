@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison in words: what is compared, how the whole changed, and how sure that is. */
+/* A comparison in words: the sides, the change of the whole, and its certainty. */
 #include "compare_words.h"
 
 #include "compare_facts.h"
@@ -27,10 +27,10 @@ enum {
     RUNS_WANTED = 10,
 };
 
-/* A difference of the use of processors by others that is worth a word. */
+/* The least difference of other programs' use of processors that is mentioned. */
 #define OTHERS_MIN 0.25
 
-/* A part of the wall time without a processor that is. */
+/* The least share of time without a processor in the wall time that is mentioned. */
 #define READY_PART 0.02
 
 struct words {
@@ -54,7 +54,7 @@ static const struct compare_result *find_run(const struct compare *compare, cons
     return NULL;
 }
 
-/* ---- What is compared ------------------------------------------------------------------------ */
+/* ---- The sides ------------------------------------------------------------------------------- */
 
 static void say_side(const struct words *words, enum compare_side side)
 {
@@ -63,7 +63,7 @@ static void say_side(const struct words *words, enum compare_side side)
     const char *command = compare_command(words->compare, side);
     const char *path = compare_path(words->compare, side);
     size_t runs = compare_runs(words->compare, side);
-    if (!command && !path) /* not recorded: who ran them says what they are */
+    if (!command && !path) /* not recorded: the caller describes the variants */
         return;
     text_format(&text, "%s  %s", side == COMPARE_A ? "A" : "B", command ? command : "");
     if (path && path[0])
@@ -76,7 +76,7 @@ static void say_side(const struct words *words, enum compare_side side)
     put(words, buffer, 3);
 }
 
-/* Commands stand above. */
+/* The command is skipped: the sides show it. */
 static void say_differences(const struct words *words)
 {
     struct compare_difference found[COMPARE_DIFFERENCES_MAX];
@@ -127,7 +127,7 @@ static void add_whole(struct text *text, const struct compare_result *result, bo
                     ratio);
 }
 
-/* Of enough runs. */
+/* The confidence interval, given enough runs. */
 static void add_interval(const struct words *words, struct text *text,
                          const struct compare_result *wall)
 {
@@ -144,7 +144,7 @@ static void add_interval(const struct words *words, struct text *text,
                     sure ? "is sure" : "may be chance", a, b, interval);
 }
 
-/* How sure the change of the wall time is. */
+/* The certainty of the change of the wall time. */
 static void add_sureness(const struct words *words, struct text *text,
                          const struct compare_result *wall)
 {
@@ -173,7 +173,7 @@ static bool is_chance(const struct words *words, const struct compare_result *re
     return !compare_is_single(words->compare) && result->verdict == COMPARE_UNSURE;
 }
 
-/* What the machine did is none of the program's doing. */
+/* Time without a processor is caused by other programs, not by a change of the program. */
 static void add_ready(const struct words *words, struct text *text,
                       const struct compare_result *wall)
 {
@@ -245,7 +245,7 @@ static void say_outliers(const struct words *words, bool alone)
         printf("outliers: %zu more\n", count - OUTLIERS_SHOWN);
 }
 
-/* ---- How sure -------------------------------------------------------------------------------- */
+/* ---- Certainty ------------------------------------------------------------------------------- */
 
 static void say_rest(const struct words *words)
 {
@@ -274,7 +274,7 @@ static void say_rest(const struct words *words)
     put(words, buffer, 0);
 }
 
-/* Without any row: why. */
+/* Explains the absence of rows. */
 static void say_no_rows(const struct words *words)
 {
     size_t possible;
@@ -327,7 +327,7 @@ void compare_say_end(const struct compare *compare, unsigned width, size_t table
 
 /* ---- Several variants ------------------------------------------------------------------------ */
 
-/* Of the variants but the first the one with the least wall time; NULL: none has any. */
+/* The variant with the least wall time, the first one excepted; NULL: all lack a wall time. */
 static const struct compare_result *find_fastest(const struct compare_variant *variants,
                                                  size_t count, size_t *ret_index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of recordings, one for each command, as `annot diff` takes them. */
+/* Folders of recordings, one per command, in the layout that `annot diff` takes. */
 
 #include "stat_folder.h"
 
@@ -35,7 +35,7 @@ static int make_named(struct stat_folder *folder, const char *name)
     return CMD_OK;
 }
 
-/* "DIR/size=a_b" of "size=a/b" */
+/* "DIR/size=a_b" for "size=a/b" */
 static void variant_path(const struct stat_folder *folder, size_t variant, char path[PATH_MAX])
 {
     int length = snprintf(path, PATH_MAX, "%s/", folder->path);

@@ -14,9 +14,9 @@ struct stat_folder {
     size_t count;
 };
 
-/* `name`: NULL makes one that fini removes, with all that is in it. `variants`: the names of the
- * folders in it, which outlive it; a slash in them becomes another character. CMD_OK, or the
- * message is out. fini accepts a zeroed object. */
+/* `name`: NULL creates a temporary folder, which fini removes with its content. `variants`: the
+ * names of its folders, with slashes replaced; they must outlive this object. CMD_OK, or the exit
+ * status after a printed message. fini accepts a zeroed object. */
 int stat_folder_init(struct stat_folder *folder, const char *name, const char *const *variants,
                      size_t count);
 void stat_folder_fini(struct stat_folder *folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each run is a process of its own; one that records tells through a pipe what
- * the command in it used, as its own times are none of the command's. */
+/* Each run is a child process. One that records sends the resource use of the command through a
+ * pipe, since its own times are not the command's. */
 
 #include "stat_run.h"
 
@@ -30,7 +30,7 @@ static void set_usage(const struct rusage *usage, struct stat_usage *ret_usage)
     ret_usage->memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
 }
 
-/* In the new process. */
+/* Runs in the child. */
 static void redirect(const struct signals *signals, bool shown)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -42,7 +42,8 @@ static void redirect(const struct signals *signals, bool shown)
         dup2(null, STDOUT_FILENO);
 }
 
-/* The keys of the terminal are for the command; this process goes on and cleans up. */
+/* Signals from the terminal's keys are meant for the command; this process continues and cleans
+ * up. */
 static pid_t begin(struct signals *signals, int64_t *ret_begin_ns)
 {
     fflush(NULL);
@@ -102,8 +103,8 @@ int stat_run_command(char **argv, bool shown, struct stat_usage *ret_usage)
     return finish(&signals, pid, begin_ns, ret_usage);
 }
 
-/* A process begins as large as the one that it is forked of: less memory than that cannot be told.
- */
+/* Memory below annot's own peak is reported as unknown: a process starts with the size of the one
+ * it was forked from. */
 static void run_annot(char **argv, int fd)
 {
     struct rusage own = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See stat_variants.h. */
+/* Implements stat_variants.h. */
 #include "stat_variants.h"
 
 #include "cmd.h"
@@ -13,7 +13,7 @@
 
 /* ---- Commands -------------------------------------------------------------------------------- */
 
-/* "./b -x 'a b'", as a shell would part it. */
+/* Splits "./b -x 'a b'" as a shell would. */
 static int take_text(struct stat_variants *variants, const char *text)
 {
     int rc = wordexp(text, &variants->expanded, WRDE_NOCMD | WRDE_UNDEF);
@@ -26,8 +26,8 @@ static int take_text(struct stat_variants *variants, const char *text)
     return CMD_OK;
 }
 
-/* "--vs" among the words of a command begins the next one; with the option in front of the
- * commands, it is a word like others. */
+/* "--vs" among the words of a command starts the next one. If the option precedes the commands, it
+ * is an ordinary word there. */
 static int take_commands(struct stat_variants *variants, char **operands, const char *vs)
 {
     variants->commands[variants->command_count++] = operands;
@@ -97,7 +97,7 @@ static int take_parameter(struct stat_variants *variants, const char *text)
     return CMD_OK;
 }
 
-/* A parameter that no command has would make equal variants. */
+/* A parameter that occurs in no command would produce equal variants. */
 static int check_used(const struct stat_variants *variants)
 {
     for (size_t i = 0; i < variants->parameters.count; i++) {
@@ -118,7 +118,7 @@ static int check_used(const struct stat_variants *variants)
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
-/* Behind a parameter in braces at `at`: its value; NULL: there is none. */
+/* If a parameter in braces stands at `at`, returns its value and length; else NULL. */
 static const char *value_at(const struct stat_variants *variants,
                             const struct stat_variant *variant, const char *at, size_t *ret_length)
 {
@@ -132,7 +132,7 @@ static const char *value_at(const struct stat_variants *variants,
     return NULL;
 }
 
-/* Owned by the caller; NULL: out of memory. */
+/* Replaces the parameters of a word. The caller frees it; NULL: out of memory. */
 static char *fill_in(const struct stat_variants *variants, const struct stat_variant *variant,
                      const char *word)
 {

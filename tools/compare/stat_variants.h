@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot stat` runs: each command with each combination of the values of --vary. Main thread
- * only. */
+/* The variants of `annot stat`: each command with each combination of the values of --vary. Main
+ * thread only. */
 #ifndef ANNOT_STAT_VARIANTS_H
 #define ANNOT_STAT_VARIANTS_H
 
@@ -24,7 +24,7 @@ struct stat_variant {
     char **words; /* of the command, each owned */
     const char *values[COMPARE_PARAMETERS_MAX];
     char label[STAT_LABEL_SIZE];     /* "workers=2", "B" */
-    char command[STAT_COMMAND_SIZE]; /* as a shell reads it */
+    char command[STAT_COMMAND_SIZE]; /* quoted for a shell */
 };
 
 struct stat_variants {
@@ -43,9 +43,9 @@ struct stat_variants {
     wordexp_t expanded; /* of the option --vs */
 };
 
-/* `operands`: a command, and after each word "--vs" another one; with `vs`, that is the second one,
- * and they have no such word. CMD_OK, or the message is out: the exit status. fini accepts a zeroed
- * object. */
+/* `operands`: a command, and another one after each word "--vs"; with `vs`, that is the second
+ * command, and "--vs" is an ordinary word in `operands`. CMD_OK, or the exit status after a printed
+ * message. fini accepts a zeroed object. */
 int stat_variants_init(struct stat_variants *variants, char **operands, const char *vs,
                        const struct option_list *vary);
 void stat_variants_fini(struct stat_variants *variants);

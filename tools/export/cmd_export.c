@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* annot export: a recording in the formats of other people's viewers.
+/* annot export: writes a recording in the formats of other viewers.
  *
  * The format comes from -f or from the output's extension, the output's name from the recording's;
- * options are those of the exporters (export.h). A damaged recording is exported as far as it is
- * whole: the export is complete as a file, what is missing is named, and the status is 1. Main
- * thread only. */
+ * options are those of the exporters (export.h). Of a damaged recording the intact part is
+ * exported: the output is a complete file, missing parts are named in a message, and the status is
+ * 1. Main thread only. */
 #include "cmd_export.h"
 
 #include <errno.h>
@@ -31,25 +31,25 @@
 #include "term.h"
 #include "text.h"
 
-/* What is to be done, decided before anything is opened. */
+/* Decisions made before any file is opened. */
 struct plan {
     const struct export_values *values;
     const struct exporter *exporter;
     const char *recording, *output;
     char *default_output; /* owned */
     struct out_stream_options options;
-    struct out_folder *folder; /* of formats that are one */
+    struct out_folder *folder; /* of formats that write a folder */
     struct export_options wanted;
     char subtitle[1024]; /* of `wanted` */
     struct flame_counts flame;
     struct span_counts spans;
     struct gpu_stacks_totals gpu;
-    struct export_push *push; /* NULL: to a file */
+    struct export_push *push; /* NULL: the output is a file */
     struct store_reader *reader;
     struct selection selection;
 };
 
-/* ---- What is wanted -------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 static int choose_pushed(struct plan *plan)
 {
@@ -60,7 +60,7 @@ static int choose_pushed(struct plan *plan)
                                 "name it with -f otlp or -f pprof");
 }
 
-/* Of a name with another program's extension. NULL: no hint. */
+/* Hint for a name with another program's extension. NULL: unknown extension. */
 static const char *hint_of_name(const char *name)
 {
     const char *dot = strrchr(text_base_name(name), '.');
@@ -157,7 +157,7 @@ static int check_pushed(const struct plan *plan)
                     plan->exporter->name);
 }
 
-/* "dir/x.annot" gives "dir/x.pftrace". */
+/* The default output: "dir/x.annot" gives "dir/x.pftrace". */
 static int choose_output(struct plan *plan)
 {
     plan->output = plan->values->output;
@@ -189,7 +189,7 @@ static int choose_output(struct plan *plan)
     return CMD_OK;
 }
 
-/* What was chosen, below the title of a picture. */
+/* Lists the chosen options, for the subtitle of a picture. */
 static void describe_choice(const struct plan *plan, struct text *text)
 {
     text->length = selection_describe(&plan->values->selection, text->buffer, text->size);
@@ -210,7 +210,7 @@ static uint64_t sum_of_events(const struct pass_counts *counts)
     return sum;
 }
 
-/* A picture of CPU time says little of a program that mostly waits. */
+/* A picture of CPU time hides most of the time of a program that mainly waits. */
 static void note_hidden(const struct plan *plan)
 {
     const struct flame_counts *counts = &plan->flame;
@@ -234,7 +234,7 @@ static void note_folded(const struct plan *plan)
                  plan->output, number_count(counts->cut, cut));
 }
 
-/* Of GPU work without stacks. */
+/* Explains why GPU work has no stacks. */
 static void note_stacks(const struct plan *plan)
 {
     const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(plan->reader));
@@ -257,7 +257,7 @@ static void add_left_out(struct text *text, const char *what, uint64_t count)
         text_format(text, "%s%s (%s)", text->length ? ", " : "", what, number_count(count, number));
 }
 
-/* All that programs reported, whatever of it was chosen. */
+/* Number of events in the recording, regardless of the selection. */
 static uint64_t all_events(const struct trace *trace)
 {
     uint64_t sum = 0;
@@ -266,7 +266,7 @@ static uint64_t all_events(const struct trace *trace)
     return sum;
 }
 
-/* What the format has no place for, in one line. */
+/* Names in one line the data that the format cannot hold. */
 static void note_left_out(const struct plan *plan, const struct pass_counts *read)
 {
     const uint64_t *events = read->events;
@@ -314,7 +314,7 @@ static void note_spans(const struct plan *plan)
                  number_count(counts->spans, number), left_out);
 }
 
-/* A file has one table, which nobody may have chosen. */
+/* A file holds one table, and the user may not have chosen it. */
 static void note_table(const struct plan *plan)
 {
     if (plan->exporter->choose && !plan->wanted.table)
@@ -322,7 +322,8 @@ static void note_table(const struct plan *plan)
                  name_of_output(plan));
 }
 
-/* A viewer shows nothing of an export of nothing, without a word. */
+/* Prints notes about lost and omitted data, and about an empty export, which viewers show without a
+ * message. */
 static void note_written(const struct plan *plan, const struct pass_counts *read)
 {
     const char *what = selection_is_all(&plan->selection) ? "" : "what was chosen of ";
@@ -361,7 +362,8 @@ static int fail_export(const struct plan *plan, const struct no_samples *about, 
                         "annot was built without SQLite, which the %s format needs\n"
                         "install libsqlite3-dev, then " ANNOT_REBUILD,
                         plan->exporter->name);
-    if (error == -ENOSPC || error == -EDQUOT || error == -EFBIG) /* of a temporary file */
+    if (error == -ENOSPC || error == -EDQUOT ||
+        error == -EFBIG) /* while a temporary file was written */
         return recording_fail_output(plan->output, error);
     return recording_fail(plan->recording, error);
 }
@@ -448,7 +450,8 @@ static int run_export(struct plan *plan)
     return plan->push ? export_push_end(plan->push) : CMD_OK;
 }
 
-/* What samples are weighed by, where the recording has no CPU time and the format can say so. */
+/* Chooses another value as the weight of samples, if the recording has no CPU time and the format
+ * can label it. */
 static void choose_value(struct plan *plan, char name[SELECTION_VALUE_SIZE])
 {
     struct export_options with = plan->wanted;
@@ -505,7 +508,7 @@ int export_as(const struct cmd_call *call, const struct exporter *exporter)
     return status;
 }
 
-/* What there is to choose from. Complete at any width: a terminal breaks what is too long. */
+/* Lists the formats. Lines are complete at any width; a terminal wraps long ones. */
 static int print_list(void)
 {
     static const struct grid_column columns[] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The export of `annot export`, for other commands. Main thread only. */
+/* Runs `annot export` for other commands. Main thread only. */
 #ifndef ANNOT_CMD_EXPORT_H
 #define ANNOT_CMD_EXPORT_H
 
 #include "cmd.h"
 #include "export.h"
 
-/* `exporter` NULL: whichever is asked for. The exit status. */
+/* `exporter` NULL: chosen by the options. Returns the exit status. */
 int export_as(const struct cmd_call *call, const struct exporter *exporter);
 
 #endif

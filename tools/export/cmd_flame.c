@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* annot flame: the flame graph of a recording, as a page (page_file.h) or as the picture that
- * annot export writes, too. Main thread only. */
+/* annot flame: the flame graph of a recording, as a page (page_file.h), or as the picture that
+ * annot export writes. Main thread only. */
 #include "cmd.h"
 #include "cmd_export.h"
 #include "export_options.h"
@@ -14,7 +14,8 @@
 
 /* ---- The page -------------------------------------------------------------------------------- */
 
-/* How stacks are drawn is chosen on the page. Two have defaults, and change nothing there. */
+/* The page has its own controls for drawing stacks. Two of these options have defaults and no
+ * effect on the page. */
 static const struct option_spec page_options[] = {
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), NULL, NULL, NULL},
     {"strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), NULL, NULL, NULL},
@@ -25,7 +26,7 @@ static const struct option_spec page_options[] = {
 
 static const struct exporter page_format = {.name = "html", .options = page_options};
 
-/* An option that only pictures have asks for one, if the output's name does not tell. */
+/* Unless the output's name decides, an option that only pictures have selects a picture. */
 static bool wants_page(const struct export_values *values)
 {
     const char *output = values->output ? values->output : "-";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of annot export and annot flame: their own, and those of the exporters, each said to
- * be of the formats that have it. Main thread only. */
+/* The options of annot export and annot flame: their own, and those of the exporters, with the
+ * formats that accept each in its help. Main thread only. */
 #include "export_options.h"
 
 #include "operands.h"
@@ -33,7 +33,7 @@ const char *export_formats_of(const char *option, char buffer[EXPORT_FORMATS_SIZ
 
 enum { SPECS_MAX = 64, HELP_SIZE = EXPORT_FORMATS_SIZE + 256 };
 
-/* Put together once. */
+/* Built once. */
 struct spec_list {
     struct option_spec specs[SPECS_MAX];
     unsigned count;
@@ -89,7 +89,8 @@ static bool has(const struct spec_list *list, const char *name)
     return false;
 }
 
-/* An exporter's options; what is the default depends on the format, so the exporter has it. */
+/* Appends an exporter's options. Their defaults depend on the format, so the exporter holds
+ * them. */
 static void append_own(struct spec_list *list, const struct exporter *exporter, bool one)
 {
     char formats[EXPORT_FORMATS_SIZE];
@@ -101,7 +102,7 @@ static void append_own(struct spec_list *list, const struct exporter *exporter, 
         mine->offset += AT(wanted);
         if (!one)
             mine->fallback = NULL;
-        if (!one && spec->help) { /* else help does not tell of it */
+        if (!one && spec->help) { /* else it is not in the help */
             struct text help = text_init(list->helps[list->count], HELP_SIZE);
             text_format(&help, "%s: %s", export_formats_of(spec->name, formats), spec->help);
             mine->help = list->helps[list->count];

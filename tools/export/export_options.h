@@ -19,14 +19,14 @@ struct export_values {
 
 enum { EXPORT_FORMATS_SIZE = 512 };
 
-/* "perfetto|chrome|folded": the separator. Returns the buffer. */
+/* Lists the formats as in "perfetto|chrome|folded", where `between` is "|". Returns the buffer. */
 const char *export_list_formats(const char *between, bool extensions,
                                 char buffer[EXPORT_FORMATS_SIZE]);
 
-/* The formats that have an option, as "chrome, folded". */
+/* Lists the formats that have an option: "chrome, folded". */
 const char *export_formats_of(const char *option, char buffer[EXPORT_FORMATS_SIZE]);
 
-/* Of both commands; put together once. */
+/* The option tables of both commands; built once. */
 const struct option_spec *export_options_of_all(void);
 const struct option_spec *export_options_of_flame(void);
 

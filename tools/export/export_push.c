@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* annot export to a server: spans to one that takes OTLP over HTTP, a message a request; a profile
- * to one that takes pprof as Pyroscope does. Main thread only. */
+/* Exports to a server: spans to one that accepts OTLP over HTTP, one message per request; a profile
+ * to one that accepts pprof as Pyroscope does. Main thread only. */
 #include "export_push.h"
 
 #include "cmd.h"
@@ -22,8 +22,8 @@ struct export_push {
     bool otlp;
     struct http_client *client;
     struct http_answer answer;
-    char shown[SHOWN_SIZE]; /* the address without anything that may be a secret */
-    char said[SAID_SIZE];   /* the reason that the server gave last */
+    char shown[SHOWN_SIZE]; /* the address without parts that may be secret */
+    char said[SAID_SIZE];   /* the last reason that the server gave */
     uint64_t requests, bytes;
     uint64_t rejected; /* spans */
 };
@@ -35,7 +35,7 @@ bool export_is_address(const char *output)
     return output && (strncmp(output, "http://", 7) == 0 || strncmp(output, "https://", 8) == 0);
 }
 
-/* Behind host and port. */
+/* Returns the part after host and port. */
 static const char *path_of(const char *url)
 {
     const char *host = strstr(url, "://") + 3;
@@ -53,7 +53,7 @@ const struct exporter *exporter_by_address(const char *url)
 
 static void show_address(const char *url, char shown[SHOWN_SIZE])
 {
-    const char *host = strstr(url, "://") + 3; /* one with a wrong login may have slashes in it */
+    const char *host = strstr(url, "://") + 3; /* the login may contain slashes */
     const char *login = memrchr(host, '@', strcspn(host, "?#"));
     struct text text = text_init(shown, SHOWN_SIZE);
     text_add(&text, url, (size_t)(host - url));
@@ -61,7 +61,7 @@ static void show_address(const char *url, char shown[SHOWN_SIZE])
     text_add(&text, host, strcspn(host, "?#"));
 }
 
-/* Pyroscope takes braces for labels, and more. */
+/* Replaces characters with a meaning in Pyroscope, such as braces, which enclose labels. */
 static char *plain_name(const struct export_job *job)
 {
     char *name = export_service(job);
@@ -71,7 +71,7 @@ static char *plain_name(const struct export_job *job)
     return name;
 }
 
-/* Times are whole seconds of Unix time. */
+/* Times are whole seconds since the Unix epoch. */
 static char *profile_query(const struct export_job *job)
 {
     const struct trace *trace = job->source->trace;
@@ -87,7 +87,7 @@ static char *profile_query(const struct export_job *job)
     return query;
 }
 
-/* The server alone is enough: the path is known. NULL: out of memory. */
+/* Completes the address; the path may be omitted. NULL: out of memory. */
 static char *whole_address(const char *url, const struct exporter *exporter,
                            const struct export_job *job)
 {
@@ -104,9 +104,9 @@ static char *whole_address(const char *url, const struct exporter *exporter,
     return made < 0 ? NULL : whole;
 }
 
-/* ---- What the server says -------------------------------------------------------------------- */
+/* ---- Responses of the server ----------------------------------------------------------------- */
 
-/* A field of a message; false: there is none. Foreign bytes. */
+/* Finds a field of a message; false: missing. The bytes are untrusted. */
 static bool find_field(struct varint_reader in, uint32_t field, struct varint_reader *ret_bytes,
                        uint64_t *ret_number)
 {
@@ -131,7 +131,7 @@ static bool is_message(const struct http_answer *answer)
     return strncmp(answer->content_type, "application/x-protobuf", 22) == 0;
 }
 
-/* One line of text. */
+/* Keeps one line of text. */
 static void keep_said(struct export_push *push, const char *bytes, size_t size)
 {
     char repaired[3 * SAID_SIZE];
@@ -142,7 +142,7 @@ static void keep_said(struct export_push *push, const char *bytes, size_t size)
     text_add(&text, repaired, utf8_repair(bytes, line, repaired));
 }
 
-/* A google.rpc.Status, or whatever text there is. */
+/* The body is a google.rpc.Status, or any text. */
 static void read_refusal(struct export_push *push)
 {
     const struct http_answer *answer = &push->answer;
@@ -155,7 +155,7 @@ static void read_refusal(struct export_push *push)
         keep_said(push, (const char *)text.at, (size_t)(text.end - text.at));
 }
 
-/* An ExportTraceServiceResponse. */
+/* The body is an ExportTraceServiceResponse. */
 static void read_acceptance(struct export_push *push)
 {
     const struct http_answer *answer = &push->answer;
@@ -185,7 +185,7 @@ static int post(void *context, const void *bytes, size_t size)
 
 /* ---- Pushing --------------------------------------------------------------------------------- */
 
-/* Of the environment: one of traces, or one of all that OTLP has. */
+/* Reads a variable of the environment: that for traces, else that for all of OTLP. */
 static const char *otlp_setting(const char *traces, const char *all)
 {
     const char *value = getenv(traces);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See http_post.h. libcurl comes with two dozen libraries of its own, so it is loaded when needed:
- * other commands would take milliseconds longer to start, and wheels would have to hold all. */
+/* Implements http_post.h. libcurl depends on two dozen libraries, so it is loaded when needed:
+ * otherwise all commands would start some milliseconds later, and wheels would have to contain all
+ * of them. */
 #include "http_post.h"
 
 #include "cmd.h"
@@ -36,7 +37,7 @@ static struct {
     __typeof__(&curl_slist_free_all) free_list;
 } lib;
 
-/* It stays: libraries below it have their own threads and handlers. */
+/* Never unloaded: its dependencies have threads and handlers. */
 static bool load_library(void)
 {
     static const char *const files[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
@@ -52,7 +53,7 @@ static bool load_library(void)
 
 /* ---- Headers --------------------------------------------------------------------------------- */
 
-/* A copy of the part without blanks around it. */
+/* Returns a copy of the text without surrounding blanks. */
 static char *trimmed(const char *at, size_t size)
 {
     while (size > 0 && (*at == ' ' || *at == '\t')) {
@@ -71,7 +72,7 @@ static int hex_digit(char digit)
     return at ? (int)((at - digits) % 16) : -1;
 }
 
-/* In place; a % that stands for nothing stays. */
+/* Decodes in place; a % without two hex digits stays. */
 static void decode(char *text)
 {
     unsigned char *to = (unsigned char *)text;
@@ -87,7 +88,7 @@ static void decode(char *text)
     *to = 0;
 }
 
-/* One that has control characters would be several. */
+/* A value with control characters could form several headers. */
 static bool is_one_line(const char *text)
 {
     for (; *text; text++)
@@ -116,7 +117,7 @@ static int add_pair(struct http_client *client, const char *pair, size_t size)
     if (!error && value)
         decode(value);
     if (!error && !value)
-        error = *name ? -EINVAL : 0; /* nothing between two commas */
+        error = *name ? -EINVAL : 0; /* empty between two commas */
     else if (!error && (!*name || strpbrk(name, ": \t") || !is_one_line(value)))
         error = -EINVAL;
     if (!error && value)
@@ -144,7 +145,7 @@ static int add_headers(struct http_client *client, const struct http_options *op
 
 /* ---- The client ------------------------------------------------------------------------------ */
 
-/* What does not fit is dropped. */
+/* Drops bytes beyond HTTP_BODY_MAX. */
 static size_t take_body(char *bytes, size_t one, size_t size, void *context)
 {
     struct http_client *client = context;
@@ -202,9 +203,9 @@ void http_client_close(struct http_client *client)
     free(client);
 }
 
-/* ---- One try --------------------------------------------------------------------------------- */
+/* ---- One attempt ----------------------------------------------------------------------------- */
 
-/* Words of ours, since those of libcurl differ by version. */
+/* Fixed messages, since those of libcurl differ by version. */
 static void explain(struct http_client *client, CURLcode code, char reason[HTTP_REASON_SIZE])
 {
     long number = 0;
@@ -264,9 +265,9 @@ static CURLcode try_once(struct http_client *client, struct http_answer *answer)
     return code;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All attempts ---------------------------------------------------------------------------- */
 
-/* Before the next try; -1: the server wants more time than anybody waits. */
+/* Returns the time until the next attempt; -1: the server demands more than WAIT_MAX_MS. */
 static int64_t wait_before(struct http_client *client, unsigned tries)
 {
     curl_off_t asked_s = 0;

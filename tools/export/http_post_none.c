@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of http_post.c where annot is built without libcurl. */
+/* Replaces http_post.c in builds without libcurl. */
 #include "http_post.h"
 
 #include <errno.h>

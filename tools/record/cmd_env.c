@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot env`: prints what `annot run` sets, for a shell or a Dockerfile.
+/* `annot env`: prints the variables that `annot run` sets, for a shell or a Dockerfile.
  *
- * People write eval $(annot env) without quotes, so the shell splits the lines and takes patterns
- * for files: nothing that is printed has two blanks together, or *, ? or [. */
+ * Users write eval $(annot env) without quotes, so the shell splits the output into words and
+ * expands patterns: the output never contains two consecutive blanks, or *, ? or [. */
 #include "cmd.h"
 #include "job_environment.h"
 
@@ -22,7 +22,8 @@ static bool is_plain(const char *value)
     return value[strspn(value, plain)] == 0;
 }
 
-/* By printf, which knows octal numbers; the shell cuts newlines at the end off. */
+/* Encodes a value for printf, which decodes octal numbers. The final dot protects trailing newlines
+ * from the shell. */
 static void print_encoded(const char *name, const char *value)
 {
     printf("export %s=\"$(printf %%b '", name);
@@ -44,7 +45,7 @@ static void print_export(const struct child_variable *variable)
         print_encoded(variable->name, variable->value);
 }
 
-/* A line of a Dockerfile ends at a newline, whatever is around it. */
+/* A line of a Dockerfile ends at a newline, even within quotes. */
 static int check_docker(const struct job_environment *environment)
 {
     for (size_t i = 0; i < environment->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot kernprof`: a program under `annot record --trace-lines`, for people who know
- * line_profiler's kernprof; then its file of results and, if asked for, the annotated source.
+/* `annot kernprof`: runs a program under `annot record --trace-lines`, for users of line_profiler's
+ * kernprof; then writes its file of results and, on request, prints the annotated source.
  *
- * It is made of the commands record, export and report, which it runs one after the other. */
+ * It runs the commands record, export and report one after the other. */
 #include "cmd.h"
 #include "text.h"
 
@@ -79,7 +79,7 @@ static int record(struct kernprof *k, const struct cmd_call *call)
         return cmd_fail(STATUS_FAILED, "out of memory");
     memcpy(words, own, sizeof(own));
     memcpy(words + OWN_WORDS, call->operands, (size_t)call->operand_count * sizeof(*words));
-    (void)unlink(k->recording); /* what is there afterwards is of this run */
+    (void)unlink(k->recording); /* a file found afterwards is of this run */
     int status = cmd_run(&cmd_record, (int)count, words);
     cmd_set_name("kernprof");
     cmd_set_quiet(false);
@@ -87,7 +87,7 @@ static int record(struct kernprof *k, const struct cmd_call *call)
     return status;
 }
 
-/* The status of the first that fails. */
+/* Returns the status of the first command that fails. */
 static int write_results(struct kernprof *k)
 {
     static char force[] = "--force", as[] = "--format=lprof", to[] = "-o";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot record`: runs a command under a collector and is otherwise not there.
+/* `annot record`: runs a command under a collector.
  *
- * The command has the terminal: from its start to its end nothing is printed there. One thread: it
+ * The command owns the terminal: annot prints nothing between its start and its end. One thread
  * waits for the collector's descriptor, for signals, and for the collector's timeout. Exit status:
  * the command's; 125 annot failed, 126 not executable, 127 not found. */
 
@@ -35,7 +35,8 @@
 
 enum { STATUS_FAILED = 125 };
 
-/* Without --rate: half a second of CPU time has 250 samples, and the first second costs 1 %. */
+/* The rate of the first second without --rate: half a second of CPU time has 250 samples, at a cost
+ * of 1 % in that second. */
 enum { FIRST_HZ = 499 };
 
 struct record_values {
@@ -76,11 +77,11 @@ struct record {
     struct asked_texts asked;
     struct collector_asked asked_for;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
-    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
+    char ranges[RANGE_PATTERNS_SIZE]; /* Python functions to record as ranges */
     int64_t gate_ns, end_ns;          /* 0: without --delay, --duration */
     int write_error, end_error;
-    bool finished, told; /* of write_error */
-    bool shows;          /* there is something to open */
+    bool finished, told; /* `told`: write_error was printed */
+    bool shows;          /* the recording has content to open */
 };
 
 static void join_command(struct record *record, char **argv)
@@ -148,7 +149,8 @@ static void finish(struct record *record)
     record->end_error = collector_finish(record->collector);
 }
 
-/* At once if the message is not on the command's terminal, else when that is free. */
+/* Called at once if standard error is not the command's terminal, else when the command has
+ * ended. */
 static void tell_failure(struct record *record)
 {
     record->told = true;
@@ -158,7 +160,7 @@ static void tell_failure(struct record *record)
              record->output.recording, strerror(-record->write_error));
 }
 
-/* After the command's last word. */
+/* Prints the summary once the command has ended. */
 static void tell(struct record *record)
 {
     const struct status_summary summary = {
@@ -180,12 +182,12 @@ static void tell(struct record *record)
     if (record->end_error == 0 && record->write_error == 0)
         native_names_complete(record->output.recording, collector_trace(record->collector),
                               !record->values->sampling.no_source);
-    if (!record->values->talk.verbose) /* which lists all notes */
+    if (!record->values->talk.verbose) /* verbose output lists all notes */
         silent_tell(&record->silent);
     bool any = status_line_summary(&summary);
     talk_tell_facts(&record->values->talk, collector_trace(record->collector));
     record->shows = any;
-    if (record->output.also && any) /* its message is out; the status is the command's */
+    if (record->output.also && any) /* it prints its own messages; the status is the command's */
         record_output_write(&record->output, &record->values->picture);
     else if (any)
         record_output_note(&record->output, &record->values->picture);
@@ -199,11 +201,12 @@ static void on_ended(void *context, pid_t pid, int wait_status)
         collector_note_exit(record->collector, pid, wait_status);
 }
 
-/* Between its fork and its exec: the samples begin with the command itself. */
+/* Runs between fork and exec: samples begin with the command itself. */
 static void on_forked(void *context, pid_t pid)
 {
     struct record *record = context;
-    (void)collector_track(record->collector, pid, SAMPLER_TRACK_WAIT_EXEC); /* it cannot be gone */
+    (void)collector_track(record->collector, pid,
+                          SAMPLER_TRACK_WAIT_EXEC); /* the child waits, so it exists */
 }
 
 static int start(struct record *record, char **argv)
@@ -293,7 +296,7 @@ static void run(struct record *record)
     tell(record);
 }
 
-/* -o names a file of counts, which have to be recorded. */
+/* Checks that -o with a format of counts goes with an option that records them. */
 static int check_counts(const struct record *record)
 {
     const struct tracing_values *trace = &record->values->trace;
@@ -346,7 +349,8 @@ static void describe(struct record *record)
     join_command(record, record->program.argv);
 }
 
-/* Once the collector is there. The exit status, if the command could not be started; or -1. */
+/* Call after creating the collector. Returns the exit status if the command could not be started,
+ * else -1. */
 static int start_and_run(struct record *record)
 {
     const struct record_values *values = record->values;
@@ -364,7 +368,7 @@ static int start_and_run(struct record *record)
     return -1;
 }
 
-/* Its messages are its own; the status is the command's. */
+/* It prints its own messages; the status is the command's. */
 static void open_recording(char *path)
 {
     cmd_run(&cmd_open, 1, &path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot recover`: completes the recordings of collectors that were killed, and tells of each what
- * became of it. Those that are being made are left alone. */
+/* `annot recover`: completes the recordings of killed collectors, and prints the result for each.
+ * Those of living collectors are left alone. */
 #include "cmd.h"
 #include "collector.h"
 #include "collector_recover.h"
@@ -18,7 +18,7 @@ struct recover_values {
 };
 
 struct result {
-    struct out_stream *out; /* JSON; NULL = text */
+    struct out_stream *out; /* JSON; NULL: text */
     int failed, living, empty;
 };
 
@@ -77,7 +77,7 @@ static void on_recovered(void *context, const struct collector_recovered *what)
     fputc('\n', stderr);
 }
 
-/* CMD_OK; or the message is out. */
+/* CMD_OK, or the exit status after a printed message. */
 static int check_directory(const char *directory)
 {
     struct stat status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot run`: becomes a command whose processes can be recorded in full later, by `annot attach`.
+/* `annot run`: executes a command whose processes `annot attach` can later record in full.
  *
- * It sets variables and executes the command in its own place: the process number is the
- * command's, and nothing of annot stays. */
+ * It sets variables and calls exec: the command keeps the process number, and annot leaves no
+ * process. */
 #include "child.h"
 #include "cmd.h"
 #include "job_environment.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot set`: changes what a running recording records. Without a change, tells what that is.
- * Rules reach programs through the collector; tracing is switched in each of them. */
+/* `annot set`: changes the settings of a running recording; without a change, prints them. Rules
+ * reach programs through the collector; tracing is switched in each program. */
 #include "cmd.h"
 #include "collector.h"
 #include "collector_sessions.h"
@@ -30,13 +30,13 @@ struct set_values {
 
 enum { ID_DIGITS = 16 };
 
-/* ---- Which one ------------------------------------------------------------------------------- */
+/* ---- Choosing the session -------------------------------------------------------------------- */
 
 struct search {
     const char *wanted;               /* id or path, as typed; NULL: any */
     char path[PATH_MAX];              /* of the recording */
-    int32_t pid;                      /* whose recording it is, or 0 */
-    uint64_t id;                      /* 0: it is not known by that */
+    int32_t pid;                      /* the process named by the user, or 0 */
+    uint64_t id;                      /* 0: not named by its id */
     uint32_t found, running;          /* sessions */
     struct collector_session session; /* the last one found */
 };
@@ -124,7 +124,7 @@ static int search_begin(const struct cmd_call *call, struct search *search)
     return 0;
 }
 
-/* ---- Telling and changing -------------------------------------------------------------------- */
+/* ---- Printing and changing ------------------------------------------------------------------- */
 
 static void print_session(const struct collector_session *session, const char *filter,
                           uint32_t wishes)
@@ -163,7 +163,7 @@ static int print_one(void *context, const struct collector_session *session)
 
 struct change {
     const struct set_values *values;
-    struct collector_rules rules; /* as they are now */
+    struct collector_rules rules; /* current rules */
     int status;
 };
 
@@ -209,7 +209,7 @@ static int set_rules(const struct set_values *values, const struct search *searc
 /* ---- Tracing --------------------------------------------------------------------------------- */
 
 struct asking {
-    struct trace_ask ask; /* but whom */
+    struct trace_ask ask; /* the request; its pid is set for each process */
     uint64_t id;          /* of the session */
     uint32_t asked;
     int status;
@@ -241,7 +241,7 @@ static void ask_one(void *context, pid_t pid, uid_t uid)
         asking->status = status;
 }
 
-/* In all programs of the recording that have pyannot, or in the one that was named. */
+/* Sets tracing in all programs of the recording that have pyannot, or in the named one. */
 static int set_tracing(const struct set_values *values, const struct search *search,
                        const char *ranges)
 {
@@ -258,11 +258,11 @@ static int set_tracing(const struct set_values *values, const struct search *sea
     return asking.status;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The command ----------------------------------------------------------------------------- */
 
-/* What is to be changed. */
+/* The requested changes. */
 struct changes {
-    char ranges[RANGE_PATTERNS_SIZE]; /* functions of Python that are to be some */
+    char ranges[RANGE_PATTERNS_SIZE]; /* Python functions to record as ranges */
     bool rules, traces, any;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot snapshot`: what the flight recorders of a session hold now, as a recording. */
+/* `annot snapshot`: writes the present content of a session's flight recorders as a recording. */
 #include "cmd.h"
 #include "collector.h"
 #include "collector_snapshot.h"
@@ -30,7 +30,7 @@ static uint64_t parse_id(const char *text)
     return strtoull(text, &end, 16);
 }
 
-/* SESSION is its number or the file that it records into. 0, or the exit status of a failure. */
+/* SESSION is its number or the file of its recording. 0, or the exit status of a failure. */
 static int choose_session(const struct cmd_call *call, uint64_t *ret_id)
 {
     const char *text = call->operand_count > 0 ? call->operands[0] : NULL;

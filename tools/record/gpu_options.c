@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The environment of a command for libannot-gpu.
  *
- * The CUDA driver loads one library (CUDA_INJECTION64_PATH). One that was set before is started by
- * ours, first. */
+ * The CUDA driver loads one library (CUDA_INJECTION64_PATH). If another one was set, libannot-gpu
+ * starts it first. */
 #include "gpu_options.h"
 
 #include "cmd.h"
@@ -27,7 +27,7 @@ static bool find_library(char path[PATH_MAX])
     return library_of_annot("libannot-gpu.so", path);
 }
 
-/* What belongs to --gpu: the first that is given; NULL: none. */
+/* Returns the first given option that requires --gpu; NULL: all are at their defaults. */
 static const char *given(const struct gpu_values *values)
 {
     return values->nodes                            ? "--gpu-nodes"
@@ -70,7 +70,7 @@ int gpu_check(const struct gpu_values *values, int status)
                             "with network access, " ANNOT_REBUILD);
 }
 
-/* In a child: it stays loaded nowhere. */
+/* Loads the library in a child, so that it does not stay loaded. */
 static bool can_load(const char *library)
 {
     int status = 0;
@@ -81,8 +81,7 @@ static bool can_load(const char *library)
     return child < 0 || waitpid(child, &status, 0) != child || status == 0;
 }
 
-/* A program may bring a CUPTI of its own, and a container its libcuda.so.1, but no kernel module.
- */
+/* A program may bring its own CUPTI, and a container its libcuda.so.1, but not a kernel module. */
 void gpu_warn(const struct gpu_values *values)
 {
     if (!values->on || access("/proc/driver/nvidia/version", F_OK) == 0 || can_load(DRIVER))

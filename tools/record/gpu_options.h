@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of commands that record GPUs, and the environment that they become. Main thread only. */
+/* Options of commands that record GPUs, and the resulting environment. Main thread only. */
 #ifndef ANNOT_GPU_OPTIONS_H
 #define ANNOT_GPU_OPTIONS_H
 
@@ -15,10 +15,10 @@
 struct gpu_values {
     bool on, nodes;
     const char *window, *stacks;
-    double budget; /* percent; 0: not given, no limit */
+    double budget; /* percent; 0: without a limit */
 };
 
-/* Lines of an option table; `at` is the offset of the struct gpu_values. */
+/* Entries of an option table; `at` is the offset of the struct gpu_values. */
 #define GPU_OPTIONS(at)                                                                            \
     {"gpu",       0,                                                                               \
      OPTION_FLAG, (at) + offsetof(struct gpu_values, on),                                          \
@@ -51,12 +51,12 @@ struct gpu_values {
 /* 0, or a message was printed: returns `status`. */
 int gpu_check(const struct gpu_values *values, int status);
 
-/* Says that no program can use a GPU here. It forks: before signals are watched, or threads begin.
- */
+/* Prints a note if the machine cannot run GPU programs. Forks: call before signals are watched or
+ * threads start. */
 void gpu_warn(const struct gpu_values *values);
 
-/* The budget of a job that somebody may record later, in percent; and how often a second the
- * machine's GPUs are asked for their counters. */
+/* The budget, in percent, of a job that may be recorded later; and the rate at which the counters
+ * of the machine's GPUs are read. */
 enum { GPU_JOB_BUDGET = 1, GPU_COUNTERS_HZ = 10 };
 
 enum { GPU_VARIABLES_MAX = 5 };
@@ -66,21 +66,21 @@ struct gpu_environment {
     char library[PATH_MAX], budget[32], words[64];
 };
 
-/* Stacks of launches: into what the collector is asked for. `library`: kept by it. */
+/* Sets the collector's options for stacks of launches. `library`: must outlive the collector. */
 void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],
                struct collector_options *options);
 
-/* As python_environment. */
+/* Like python_environment. */
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);
 
-/* Records of GPUs beside kernels, copies, sets and graphs. */
+/* Records of GPUs other than kernels, copies, sets and graphs. */
 struct gpu_kinds_values {
     const char *api;
     bool events, unified, pc;
     uint64_t pc_period;
 };
 
-/* Lines of an option table; `at` is the offset of the struct gpu_kinds_values. */
+/* Entries of an option table; `at` is the offset of the struct gpu_kinds_values. */
 #define GPU_KINDS_OPTIONS(at)                                                                      \
     {"gpu-api",                                                                                    \
      0,                                                                                            \
@@ -116,7 +116,7 @@ struct gpu_kinds_environment {
     char words[64];
 };
 
-/* Of a command that has GPUs recorded. It points into *environment. */
+/* The variable of a command with recorded GPUs. It points into *environment. */
 struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
                                          struct gpu_kinds_environment *environment);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See job_environment.h. */
+/* Implements job_environment.h. */
 #include "job_environment.h"
 
 #include "cmd.h"
@@ -15,8 +15,8 @@ static void add(struct job_environment *environment, const struct child_variable
     environment->count += count;
 }
 
-/* GPUs as well, where this annot can and nobody said no: until somebody records, that is a thread
- * which looks now and then. */
+/* Enables GPUs too, if libannot-gpu is installed and --no-gpu is not given: until a recording
+ * starts, the cost is a thread that polls rarely. */
 static struct gpu_values gpu_of(const struct job_values *values)
 {
     struct gpu_values gpu = values->gpu;

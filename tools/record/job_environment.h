@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes a job record later all that `annot record` would have recorded from its start: the
- * variables of annot-record(1), but that nobody records. Main thread only. */
+/* The environment with which a job can be recorded later as fully as by `annot record` from its
+ * start: the variables of annot-record(1), except those of a session. Main thread only. */
 #ifndef ANNOT_JOB_ENVIRONMENT_H
 #define ANNOT_JOB_ENVIRONMENT_H
 
@@ -16,7 +16,7 @@ struct job_values {
     bool no_gpu;
 };
 
-/* Lines of an option table; `at` is the offset of the struct job_values. */
+/* Entries of an option table; `at` is the offset of the struct job_values. */
 #define JOB_OPTIONS(at)                                                                            \
     PYTHON_OPTIONS((at) + offsetof(struct job_values, python)),                                    \
         INJECT_OPTIONS((at) + offsetof(struct job_values, inject)),                                \
@@ -36,7 +36,7 @@ struct job_environment {
     struct gpu_environment gpu;
 };
 
-/* Fills it in; the variables point into it. 0, or a message was printed: `status`. */
+/* Fills in the variables, which point into *environment. 0, or `status` after a printed message. */
 int job_environment(const struct job_values *values, int status,
                     struct job_environment *environment);
 

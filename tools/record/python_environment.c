@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command's environment has for Python: see record_options.h. */
+/* The environment of a command for Python: see record_options.h. */
 #include "python_environment.h"
 
 #include "record_options.h"
@@ -16,21 +16,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder below annot's own that holds the package, and in the package what is preloaded. The
- * second way leads through a folder for the sake of its name: pyannot/preload/preload.c. */
+/* Files below a folder of annot with the package: the package itself, and the library to preload.
+ * The latter's path has a detour through a folder for its name: pyannot/preload/preload.c. */
 #define PACKAGE_FILE "/pyannot/observe/__init__.py"
 #define PRELOAD_FILE "/pyannot/preload/libasan.so/../annot-preload.so"
 
-/* ---- Folders that lists can hold ------------------------------------------------------------- */
+/* ---- Paths that lists can contain ------------------------------------------------------------ */
 
-/* The dynamic linker takes blanks and colons for the end of a path, and $ for its own; lists of
- * folders have colons. */
+/* The dynamic linker ends a path at blanks and colons and expands $; lists of folders are separated
+ * by colons. */
 static bool is_plain(const char *path)
 {
     return !strpbrk(path, " \t\n:$;");
 }
 
-/* A folder of this user alone, made if it is not there. */
+/* Returns true for a folder that only this user can write, creating it if missing. */
 static bool make_private(const char *folder)
 {
     struct stat status;
@@ -39,7 +39,7 @@ static bool make_private(const char *folder)
            status.st_uid == geteuid() && !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Where links can be: they outlive annot, as programs that it started may. */
+/* Finds a folder for links, which must outlive annot, as programs started by it may. */
 static bool find_private(char folder[PATH_MAX])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -65,7 +65,7 @@ static bool leads_to(const char *link, const char *path)
     return length == (ssize_t)strlen(path) && memcmp(target, path, (size_t)length) == 0;
 }
 
-/* A path of the folder without such characters. false: there is none. */
+/* Replaces the path by one without such characters. Returns false on failure. */
 static bool make_plain(char path[PATH_MAX])
 {
     char folder[PATH_MAX], link[2 * PATH_MAX];
@@ -116,7 +116,7 @@ static void add_matching(const char *self, const char *pattern, struct text *fol
     globfree(&found);
 }
 
-/* For glob, which takes the rest of a path as a pattern. */
+/* Escapes a path for glob, which would otherwise take it as a pattern. */
 static bool escape(const char *path, char escaped[PATH_MAX])
 {
     size_t length = 0;
@@ -153,7 +153,7 @@ static void find_packages(struct text *folders, char preload[PATH_MAX])
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
-/* Those that were preloaded before come first: AddressSanitizer's own must. */
+/* Libraries preloaded by the user come first: AddressSanitizer's must. */
 static bool add_preload(char *all, size_t size, const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
@@ -193,7 +193,7 @@ size_t python_environment(const struct python_values *values,
     return count;
 }
 
-/* ---- What was asked for ---------------------------------------------------------------------- */
+/* ---- Requested options ----------------------------------------------------------------------- */
 
 static const char *write_option(char *text, size_t size, const char *option, const char *value)
 {

@@ -15,7 +15,7 @@ struct python_values;
 
 enum { PYTHON_VARIABLES_MAX = 3 };
 
-/* What was asked for, as it was written: the recording says which of it had no effect. */
+/* The text of requested options: the recording states which of them had no effect. */
 struct asked_texts {
     char calls[512], lines[512], python[256], capture[512];
 };
@@ -26,14 +26,15 @@ void asked_describe(const struct tracing_values *trace, const struct python_valu
 struct python_environment {
     struct child_variable variables[PYTHON_VARIABLES_MAX];
     char folders[4 * PATH_MAX], preload[4 * PATH_MAX];
-    bool has_library; /* that is preloaded, now or by somebody before */
+    bool has_library; /* it is preloaded, by annot or by the user */
 };
 
-/* Before the command starts: says that nothing of Python can be traced in programs as they are. */
+/* Call before the command starts: prints a note if an option for Python has no effect on programs
+ * that do not import pyannot themselves, because the library to preload is missing. */
 void python_warn(const struct python_environment *environment, const struct python_values *values,
                  const struct collector_asked *asked);
 
-/* Fills in what the command gets; returns how many variables. They point into *environment. */
+/* Fills in the command's variables and returns their number. They point into *environment. */
 size_t python_environment(const struct python_values *values,
                           struct python_environment *environment);
 

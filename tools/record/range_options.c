@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_options.h. Native functions are probed from here; Python's own are named to pyannot.
- */
+/* Implements range_options.h. Native functions are probed by the collector; Python's functions are
+ * passed to pyannot. */
 #include "range_options.h"
 
 #include "collector_ranges.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUDGET_MAX = 10000 }; /* a hundred processors */
+enum { BUDGET_MAX = 10000 }; /* 100 processors */
 
 void range_apply(const struct range_values *values, struct collector_options *options)
 {
@@ -27,7 +27,7 @@ void range_apply(const struct range_values *values, struct collector_options *op
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* "pkg.mod:Class.method": nothing but names with dots between; and no file is called so. */
+/* Returns true for "pkg.mod:Class.method": identifiers separated by dots, which are never paths. */
 static bool is_dotted(const char *text, size_t length)
 {
     bool begins = true;
@@ -57,7 +57,7 @@ static bool is_python(const char *spec, const char *program)
            !is_file(spec, length, program);
 }
 
-/* "app/work.py:load" for "work:load". */
+/* Suggests "work:load" for "app/work.py:load". */
 static int fail_source(const char *spec, int status)
 {
     size_t length = strcspn(spec, ":"), begin = length;
@@ -89,7 +89,7 @@ int range_check(const struct range_values *values, const struct sampling_values 
 
 /* ---- Native functions ------------------------------------------------------------------------ */
 
-/* The program as the kernel will find it. NULL: it is nowhere. */
+/* Returns the path that execvp would use. NULL: not found. */
 static const char *find_program(const char *command, char path[PATH_MAX])
 {
     const char *at = getenv("PATH");
@@ -149,7 +149,7 @@ static void note_static(const char *spec, const struct sampler_range_told *told)
              (double)told->call_ns * 1e-3);
 }
 
-/* Of those that were added together. */
+/* Totals of specifications that were added together. */
 struct added {
     uint32_t functions, native;
     uint64_t call_ns;
@@ -198,7 +198,7 @@ int range_begin(const struct range_values *values, struct collector *collector, 
     return 0;
 }
 
-/* Of a collector that runs: some errors come from the way to it. */
+/* Errors of a running collector; some arise in the communication with it. */
 static int fail_asked(const char *spec, int error, const struct sampler_range_told *told)
 {
     if (told->reason[0] == 0 && error == -ENOENT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options for functions that become ranges. Main thread only. */
+/* Options that make functions ranges. Main thread only. */
 #ifndef ANNOT_RANGE_OPTIONS_H
 #define ANNOT_RANGE_OPTIONS_H
 
@@ -18,8 +18,8 @@ struct range_values {
     double budget;
 };
 
-/* Lines of an option table; `at` is the offset of the struct range_values; of the first alone, of
- * its list. */
+/* Entries of an option table; `at` is the offset of the struct range_values; for RANGE_OPTION
+ * alone, that of its list. */
 #define RANGE_OPTION(at)                                                                           \
     {                                                                                              \
         "range", 0, OPTION_LIST, (at), "FILE:FUNCTION",                                            \
@@ -41,14 +41,15 @@ int range_check(const struct range_values *values, const struct sampling_values 
                 int status);
 void range_apply(const struct range_values *values, struct collector_options *options);
 
-/* Probes the native functions, and says what they will cost. `argv`: what is to be run; NULL: it
- * runs already. 0, or a message was printed: CMD_FAILED. */
+/* Probes the native functions, and prints their expected cost. `argv`: the command; NULL: the
+ * program runs already. 0, or CMD_FAILED after a printed message. */
 int range_begin(const struct range_values *values, struct collector *collector, char **argv);
 
-/* The same in a session that is recorded by others, which waits for that. */
+/* Does the same in another collector's session, and waits for the result. */
 int range_ask(const struct option_list *specs, int32_t pid, uint64_t session);
 
-/* Those of Python ("pkg.mod:Class.method"), as patterns for tracing_environment. */
+/* Appends the Python specifications ("pkg.mod:Class.method") as patterns for
+ * tracing_environment. */
 void range_of_python(const struct option_list *specs, const char *command, struct text *patterns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of Python functions, before the program starts: does the source that the command runs
- * define a function of that name? Only a file that is sure to be the module is looked into: the
- * script, or one below the working directory. See record_options.h. */
+/* Checks, before the program starts, that the source of a Python module defines the functions of
+ * --range. Only files that are certain to be the module are read: the script, or one below the
+ * working directory. See range_python.h. */
 #include "range_python.h"
 
 #include "record_options.h"
@@ -18,7 +18,7 @@
 
 enum { SOURCE_MAX = 4 << 20, NAME_SIZE = 128, NEAR_MAX = 3 };
 
-/* ---- The file -------------------------------------------------------------------------------- */
+/* ---- The source file ------------------------------------------------------------------------- */
 
 static bool is_source(const char *path)
 {
@@ -48,7 +48,7 @@ static bool find_below(const char *module, size_t length, char path[PATH_MAX])
     return false;
 }
 
-/* The script of the command, by its name. */
+/* Finds the module's name among the command's scripts. */
 static bool find_script(const char *module, size_t length, char **argv, char path[PATH_MAX])
 {
     for (; *argv; argv++) {
@@ -60,7 +60,7 @@ static bool find_script(const char *module, size_t length, char **argv, char pat
     return false;
 }
 
-/* A script counts as the module that its file is called by. */
+/* The script's module name is that of its file, not __main__. */
 static bool warn_of_main(const char *spec, size_t length, char **argv)
 {
     if (length != strlen("__main__") || strncmp(spec, "__main__", length) != 0)
@@ -74,7 +74,7 @@ static bool warn_of_main(const char *spec, size_t length, char **argv)
     return base != NULL;
 }
 
-/* ---- Its functions --------------------------------------------------------------------------- */
+/* ---- Functions in the source ----------------------------------------------------------------- */
 
 struct functions {
     const char *wanted;
@@ -102,7 +102,7 @@ static void take_function(struct functions *functions, const char *name, size_t 
     memcpy(functions->near[functions->near_count++], text, length + 1);
 }
 
-/* "def NAME" anywhere: also of classes and other functions, also in texts. */
+/* Matches "def NAME" anywhere, including methods, nested functions and strings. */
 static void read_functions(struct functions *functions, const char *source)
 {
     for (const char *at = source; (at = strstr(at, "def"));) {

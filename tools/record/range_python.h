@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of Python that become ranges. Main thread only. */
+/* Python functions that become ranges. Main thread only. */
 #ifndef ANNOT_RANGE_PYTHON_H
 #define ANNOT_RANGE_PYTHON_H
 
 #include <stdbool.h>
 
-/* Says if the source that the command runs does not define the
- * function, with names that are spelt like it. */
+/* Prints a note if the source of the command does not define the function, with similar names. */
 void range_warn_of_python(const char *spec, char **argv);
 
-/* Whether it names a file of Python's source, where a module's name belongs. */
+/* Returns true if it names a Python source file in place of a module. */
 bool range_names_source(const char *spec);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_inject.h. */
+/* Implements record_inject.h. */
 #include "record_inject.h"
 
 #include <dirent.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A loader of programs: the variable that names its library, and the one that keeps what stood
- * there (inject_next.h). */
+/* A loader in programs: the variable that names its library, and the one that keeps the previous
+ * value (inject_next.h). */
 struct loader {
     const char *variable, *next;
 };
@@ -28,9 +28,9 @@ static const struct loader loaders[] = {
 
 /* ---- Files of this annot ---------------------------------------------------------------------
  *
- * Not by glob(): that of glibc 2.36 frees its results twice where memory is short. */
+ * glob() is avoided: that of glibc 2.36 frees its results twice when out of memory. */
 
-/* A path that grows by one component after the other. */
+/* Appends a component to a path. */
 static bool append(char path[PATH_MAX], size_t length, const char *name, size_t name_length)
 {
     if (length + 1 + name_length >= PATH_MAX)
@@ -58,7 +58,7 @@ static bool find_in(char path[PATH_MAX], const char *component, const char *rest
     return found;
 }
 
-/* `pattern`: the components that are left; "" if none. */
+/* `pattern`: the remaining components, or "". */
 static bool find_below(char path[PATH_MAX], const char *pattern)
 {
     char component[NAME_MAX + 1];
@@ -86,13 +86,12 @@ static bool own_file_find(const char *pattern, char path[PATH_MAX])
     return find_below(path, pattern);
 }
 
-/* ---- Its libraries ----------------------------------------------------------------------------
- */
+/* ---- Libraries of this annot ---- */
 
-/* Twice the C library's default, which is for its own purposes as well. */
+/* Twice the default, which the C library itself uses in part. */
 enum { STATIC_TLS = 1024 };
 
-/* In the build's folder, where `meson install` has it, in a wheel's package, with pip --target. */
+/* In the build's folder, installed by `meson install`, in a wheel's package, with pip --target. */
 static const char *const library_places[] = {
     "../libannot/*/%s",
     ANNOT_LIBRARIES_FROM_BIN "/annot/%s",
@@ -120,7 +119,8 @@ bool inject_library(char path[PATH_MAX])
     return loaders[0].variable && library_of_annot("libannot-inject.so", path);
 }
 
-/* What runs below another annot has that one's library there, and its next tool already. */
+/* Below another annot, the variable names that annot's library, and the next tool is already
+ * set. */
 const char *inject_next_tool(const char *variable)
 {
     const char *before = getenv(variable), *name = before ? strrchr(before, '/') : NULL;
@@ -142,9 +142,9 @@ bool inject_has_room(const char *tunables)
     return at && strtoull(at + sizeof(INJECT_ROOM_KEY), NULL, 0) >= STATIC_TLS;
 }
 
-/* Libraries that threads reach the quickest way need room that is set aside when a program starts:
- * 1.6 KiB that all share which are loaded later. Where a program's own have used it up, the
- * injection library could not be loaded, and loaders would not say so. So there is more of it. */
+/* A library with initial-exec TLS needs space that is reserved when a program starts: 1.6 KiB,
+ * shared by all libraries loaded later. If the program's own libraries have used it up, the
+ * injection library cannot be loaded, and loaders do not report it. So more space is requested. */
 static void add_room(struct inject_environment *environment, size_t *count)
 {
     const char *before = getenv(INJECT_ROOM_VARIABLE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes programs that are annotated for NVTX or ITT tell annot: variables that name the
- * injection library, which their loaders read at the first call. Main thread only. */
+/* Variables that make programs annotated for NVTX or ITT load the injection library; their loaders
+ * read them at the first call. Main thread only. */
 #ifndef ANNOT_RECORD_INJECT_H
 #define ANNOT_RECORD_INJECT_H
 
@@ -13,24 +13,25 @@ struct inject_values {
     bool none; /* --no-nvtx */
 };
 
-/* Lines of an option table; `at` is the offset of the struct inject_values. */
+/* Entries of an option table; `at` is the offset of the struct inject_values. */
 #define INJECT_OPTIONS(at)                                                                         \
     {                                                                                              \
         "no-nvtx", 0, OPTION_FLAG, (at) + offsetof(struct inject_values, none), NULL,              \
             "load nothing into programs that are annotated for NVTX or ITT", NULL                  \
     }
 
-/* Where the C library is told how much room there is in threads for libraries that come late. */
+/* Setting of the C library for the TLS space of libraries loaded later. */
 #define INJECT_ROOM_VARIABLE "GLIBC_TUNABLES"
 #define INJECT_ROOM_KEY      "glibc.rtld.optional_static_tls"
 
-/* Whether that value of it, or NULL, gives the injection library the room that it may need. */
+/* Returns true if this value of the variable, or NULL, leaves the injection library enough
+ * space. */
 bool inject_has_room(const char *tunables);
 
-/* With this value of its variable, NVTX loads nothing. */
+/* The value of NVTX's variable that makes it load no library. */
 #define INJECT_NONE "./."
 
-enum { INJECT_VARIABLES_MAX = 5, INJECT_ROOM_SIZE = 1024 }; /* two of each loader, and the room */
+enum { INJECT_VARIABLES_MAX = 5, INJECT_ROOM_SIZE = 1024 }; /* two per loader, and the TLS space */
 
 struct inject_environment {
     struct child_variable variables[INJECT_VARIABLES_MAX];
@@ -38,18 +39,18 @@ struct inject_environment {
     char room[INJECT_ROOM_SIZE]; /* a setting of the C library */
 };
 
-/* Fills in what the command gets; returns how many variables. They point into *environment. */
+/* Fills in the command's variables and returns their number. They point into *environment. */
 size_t inject_environment(const struct inject_values *values,
                           struct inject_environment *environment);
 
-/* A tool of the user's that a loader's variable names now, which is to go on behind annot; NULL:
- * none. */
+/* The user's tool that a loader's variable names at present, to be chained after annot; NULL:
+ * unset. */
 const char *inject_next_tool(const char *variable);
 
-/* The path of a library that programs load and that belongs to this annot. False: there is none. */
+/* The path of this annot's library `name`, for loading into programs. False: missing. */
 bool library_of_annot(const char *name, char path[PATH_MAX]);
 
-/* The path of the injection library that belongs to this annot. False: there is none. */
+/* The path of this annot's injection library. False: missing. */
 bool inject_library(char path[PATH_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_options.h. Of filters, what people type is checked here; whatever else stands in a
- * session's text is skipped by those who evaluate it, and kept. */
+/* Implements record_options.h. Only the user's filter rules are checked here; unknown parts of a
+ * session's text are kept, and skipped by its readers. */
 #include "record_options.h"
 
 #include "cmd.h"
@@ -28,12 +28,12 @@ enum collector_policy policy_of(const char *word)
 /* ---- Sampling -------------------------------------------------------------------------------- */
 
 enum {
-    FREQUENCY_MAX = 10000, /* each sample takes some microseconds of the thread it interrupts */
+    FREQUENCY_MAX = 10000, /* a sample interrupts its thread for some microseconds */
     FREQUENCY_SENSIBLE = 1000,
     RATE_MAX = 100000000,
 };
 
-#define THRESHOLD_DEFAULT_NS INT64_C(1000000) /* as the table of options has it */
+#define THRESHOLD_DEFAULT_NS INT64_C(1000000) /* equals the default in the option table */
 
 /* Each volume begins with all definitions. */
 enum { VOLUME_BYTES_MIN = 1 << 20 };
@@ -76,7 +76,7 @@ int sampling_check(const struct sampling_values *values, int status)
     return 0;
 }
 
-/* All of them, unless a threshold was given as well. */
+/* 0, all waits, unless a threshold is also given. */
 static int64_t threshold_of(const struct sampling_values *values)
 {
     bool given = values->threshold_ns != THRESHOLD_DEFAULT_NS;
@@ -102,7 +102,7 @@ enum sampling_rung sampling_rung_max(const char *word)
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* As pyannot.observe has them; a test compares. */
+/* Must equal the lists in pyannot.observe; a test compares them. */
 static const char *const part_names[] = {"names", "pools",   "asyncio",    "greenlets",
                                          "gc",    "imports", "subprocess", NULL};
 static const char *const option_names[] = {"asyncio-steps", "asyncio-slow", NULL};
@@ -149,8 +149,8 @@ static const char separators[] = ", \t\n";
 
 struct rule {
     const char *text;
-    size_t length;  /* of all of it */
-    size_t pattern; /* of its pattern, behind the sign */
+    size_t length;  /* of the whole rule */
+    size_t pattern; /* of the pattern, without the sign */
 };
 
 static struct rule rule_of(const char *text, size_t length)
@@ -162,7 +162,7 @@ static struct rule rule_of(const char *text, size_t length)
     return rule;
 }
 
-/* The next rule at or behind *at, which is moved behind it. length 0: there is none. */
+/* Returns the next rule at or after *at and moves *at past it. length 0: at the end. */
 static struct rule take_rule(const char **at)
 {
     const char *begin = *at + strspn(*at, separators);
@@ -201,7 +201,8 @@ static void append(struct rules *rules, const char *text, size_t length)
     rules->text[rules->size] = '\0';
 }
 
-/* The sign of the first rule says what becomes of all else. Where that rule goes, it is said. */
+/* The sign of the first rule decides about events without a match. If that rule is removed, a base
+ * rule states it explicitly. */
 static void append_base(struct rules *rules, char before, char after)
 {
     if (before != after)
@@ -233,9 +234,9 @@ int filter_text_add(char text[FILTER_TEXT_SIZE], const char *rule_text, size_t l
     return 0;
 }
 
-/* ---- What was typed -------------------------------------------------------------------------- */
+/* ---- Rules from the command line ------------------------------------------------------------- */
 
-/* Where a level begins, or NULL. */
+/* Returns the start of the level, or NULL. */
 static const char *find_level(const char *word, size_t length)
 {
     size_t digits = 0;
@@ -280,7 +281,7 @@ static int too_long(const struct option_spec *spec, int status)
                     spec->name, FILTER_TEXT_SIZE - 1);
 }
 
-/* Whether there is a rule about all functions. */
+/* Returns true if a rule covers all functions. */
 static bool knows_all_functions(const char *text)
 {
     static const char all[] = "-" ALL_FUNCTIONS;
@@ -291,8 +292,8 @@ static bool knows_all_functions(const char *text)
     return false;
 }
 
-/* Each function is a category of the domain "functions": "parse*" is "+functions/parse*", and
- * others are not wanted then. */
+/* Each function is a category of the domain "functions": "parse*" becomes "+functions/parse*" and
+ * excludes the others. */
 static int add_functions(const struct option_spec *spec, const char *list, int status,
                          char text[FILTER_TEXT_SIZE])
 {

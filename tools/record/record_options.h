@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of commands that record: policy, sampling, parts of Python, and the filter from the
- * command line to the rules that a session has (docs/wire-format.md, "Filters"). Main thread only.
- */
+/* Options of commands that record: policy, sampling, parts of Python, and the conversion of filter
+ * options to the rules of a session (docs/wire-format.md, "Filters"). Main thread only. */
 #ifndef ANNOT_RECORD_OPTIONS_H
 #define ANNOT_RECORD_OPTIONS_H
 
@@ -14,7 +13,7 @@
 
 /* ---- Policy ---------------------------------------------------------------------------------- */
 
-/* What the word on the command line means; NULL is the default. */
+/* The policy of a word on the command line; NULL: the default. */
 enum collector_policy policy_of(const char *word);
 
 /* A row of an option table; `offset` is that of a const char *. */
@@ -26,7 +25,7 @@ enum collector_policy policy_of(const char *word);
             "drop"                                                                                 \
     }
 
-/* Of a uint64_t. volume_check: 0, or `status` with a message. */
+/* `offset` is that of a uint64_t. volume_check: 0, or `status` after a printed message. */
 #define VOLUME_OPTION(offset)                                                                      \
     {                                                                                              \
         "volume-size", 0, OPTION_SIZE, (offset), "SIZE",                                           \
@@ -40,14 +39,14 @@ int volume_check(uint64_t bytes, int status);
 struct sampling_values {
     uint64_t frequency_hz;
     bool none;                /* --no-sample */
-    bool off_cpu, no_off_cpu; /* all waits, no waits; neither: from threshold_ns on */
+    bool off_cpu, no_off_cpu; /* all waits, no waits; neither: waits of at least threshold_ns */
     int64_t threshold_ns;
     uint64_t rate;
     const char *rung;
     bool no_source;
 };
 
-/* Lines of an option table; `at` is the offset of the struct sampling_values. */
+/* Entries of an option table; `at` is the offset of the struct sampling_values. */
 #define SAMPLING_OPTIONS(at)                                                                       \
     {"rate",       'r',                                                                            \
      OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz),                          \
@@ -94,7 +93,7 @@ struct sampling_values {
 /* 0, or a message was printed: returns `status`. */
 int sampling_check(const struct sampling_values *values, int status);
 
-/* Into what the collector is asked for; `options` has the rest already. */
+/* Sets the sampling fields of `options`, leaving the others. */
 void sampling_apply(const struct sampling_values *values, struct collector_options *options);
 enum sampling_rung sampling_rung_max(const char *word);
 
@@ -105,7 +104,7 @@ struct python_values {
     bool no_preload;
 };
 
-/* Lines of an option table; `at` is the offset of the struct python_values. */
+/* Entries of an option table; `at` is the offset of the struct python_values. */
 #define PYTHON_OPTIONS(at)                                                                         \
     {"python",                                                                                     \
      0,                                                                                            \
@@ -126,7 +125,7 @@ int python_check(const struct python_values *values, int status);
 
 enum { FILTER_TEXT_SIZE = 241 };
 
-/* Lines of an option table; `at` is the offset of the struct option_list. */
+/* Entries of an option table; `at` is the offset of the struct option_list. */
 #define FILTER_OPTIONS(at)                                                                         \
     {"enable",                                                                                     \
      0,                                                                                            \
@@ -143,23 +142,23 @@ enum { FILTER_TEXT_SIZE = 241 };
 
 enum { CAPTURE_TEXT_SIZE = 252 };
 
-/* Of a const char *. */
+/* `offset` is that of a const char *. */
 #define CAPTURE_OPTION(offset)                                                                     \
     {                                                                                              \
         "capture-range", 0, OPTION_TEXT, (offset), "NAME[@DOMAIN]",                                \
             "record events of a process only while a range of this name is open in it", NULL       \
     }
 
-/* Into what a session has: "NAME" or "NAME\x1fDOMAIN". `word` NULL: "". 0, or a message was
- * printed: returns `status`. */
+/* Converts to the form of a session: "NAME" or "NAME\x1fDOMAIN". `word` NULL: "". 0, or `status`
+ * after a printed message. */
 int capture_parse(const char *word, int status, char text[CAPTURE_TEXT_SIZE]);
 
-/* Adds what was given, in its order, to the rules in `text`; a rule about the same pattern replaces
- * the one that was there. 0, or a message was printed: returns `status`. */
+/* Adds the options, in their order, to the rules in `text`; a rule replaces an earlier one with the
+ * same pattern. 0, or `status` after a printed message. */
 int filter_options_add(const struct option_list *list, int status, char text[FILTER_TEXT_SIZE]);
 
-/* Adds one rule, "+io:2" or "-io/disk". Events are judged as if it stood behind the others. 0 or
- * -E2BIG, then nothing has changed. */
+/* Adds one rule, "+io:2" or "-io/disk", which applies as the last one. 0 or -E2BIG, with `text`
+ * unchanged. */
 int filter_text_add(char text[FILTER_TEXT_SIZE], const char *rule, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "-o x.svg": the recording is x.annot, and a command that writes such files runs afterwards. */
+/* "-o x.svg": records to x.annot, then runs the command that writes such files. */
 #include "record_output.h"
 
 #include "cmd.h"
@@ -14,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What writes the files that a command of recording makes besides. `exporter` NULL: pages. */
+/* The command that writes a file from the recording. `exporter` NULL: pages. */
 struct writer {
     const struct cmd *cmd;
     const struct exporter *exporter;
     const char *extension;
 };
 
-/* False: the name is that of a recording. */
+/* Returns false for the name of a recording. */
 static bool find_writer(const char *name, struct writer *ret)
 {
     if (text_ends_with(name, ".flame.html"))
@@ -37,18 +37,18 @@ static bool find_writer(const char *name, struct writer *ret)
     return ret->extension != NULL;
 }
 
-/* "dir/x" of "dir/x.json.gz". */
+/* The length of "dir/x" in "dir/x.json.gz". */
 static size_t stem_length(const char *name, const char *extension)
 {
     size_t length = strlen(name);
-    while (length > 1 && name[length - 1] == '/') /* as shells complete folders */
+    while (length > 1 && name[length - 1] == '/') /* added by the shell's completion of folders */
         length--;
     if (text_ends_with(name, ".gz") && !text_ends_with(name, extension))
         length -= strlen(".gz");
     size_t size = strlen(extension);
     if (length > size && memcmp(name + length - size, extension, size) == 0)
         return length - size;
-    while (length > 1 && name[length - 1] != '.') /* another tool's name of the format */
+    while (length > 1 && name[length - 1] != '.') /* another extension of the format */
         length--;
     return length - 1;
 }
@@ -96,7 +96,7 @@ int record_output_write(const struct record_output *output, const struct picture
     int count = 4;
     if (picture->gil)
         words[count++] = gil;
-    if (picture->idle && is_flame) /* timelines show waits anyway */
+    if (picture->idle && is_flame) /* timelines always show waits */
         words[count++] = idle;
     return cmd_run(writer.cmd, count, words);
 }

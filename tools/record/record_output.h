@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The output of commands that record: a recording, and a page or picture that is written of it.
+/* The output of commands that record: a recording, and optionally a page or picture made from it.
  * Thread-safety: the main thread only. */
 #ifndef ANNOT_RECORD_OUTPUT_H
 #define ANNOT_RECORD_OUTPUT_H
@@ -10,15 +10,15 @@
 
 struct exporter;
 
-/* What -o of a command that records names: "x.svg" is written of the recording "x.annot" once that
- * is complete. */
+/* The argument of -o: for "x.svg", the recording is "x.annot", from which "x.svg" is written once
+ * it is complete. */
 struct record_output {
     char recording[PATH_MAX];
-    const char *also;                /* what is written of it, as it was named; NULL = nothing */
-    const struct exporter *exporter; /* of that; NULL: it is a page */
+    const char *also;                /* further output file, as named by the user; NULL: unset */
+    const struct exporter *exporter; /* of `also`; NULL: a page */
 };
 
-/* What is shown of the recording; rows of an option table, `at` is the offset of the struct. */
+/* Contents of the picture; entries of an option table, `at` is the offset of the struct. */
 struct picture_values {
     bool gil, idle;
 };
@@ -37,19 +37,19 @@ struct picture_values {
             NULL                                                                                   \
     }
 
-/* 0, or a message was printed: returns `status`. `name` is not NULL. A recording that the user did
- * not name gets a number if there is one already. */
+/* 0, or `status` after a printed message. `name` is not NULL. A recording whose name the user did
+ * not give gets a number if the file exists. */
 int record_output_choose(const char *name, bool force, int status, struct record_output *ret);
 
-/* Waits for the reader of a FIFO that is to be overwritten, while signals still end annot: then
- * its opening waits no more. A descriptor to close after that, or -1. */
+/* Waits for the reader of a FIFO that is to be overwritten, while signals still end annot; opening
+ * it later does not block. Returns a descriptor to close after that, or -1. */
 int record_output_wait(const struct record_output *output, bool force);
 
-/* After the recording, of which there is something to show. Returns the exit status; messages are
+/* Writes the further output of a recording that is not empty. Returns the exit status; messages are
  * those of `annot export`. */
 int record_output_write(const struct record_output *output, const struct picture_values *picture);
 
-/* Says how to get what is asked of a picture that is not written. */
+/* Prints how to apply picture options for which no picture was written. */
 void record_output_note(const struct record_output *output, const struct picture_values *picture);
 
 #endif

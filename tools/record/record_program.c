@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_program.h. Names are foreign: cmd_fail escapes them. */
+/* Implements record_program.h. Names are untrusted: cmd_fail escapes them. */
 #include "record_program.h"
 
 #include "child.h"
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- What was meant -------------------------------------------------------------------------- */
+/* ---- Suggestions ----------------------------------------------------------------------------- */
 
-/* The Python file beside the missing one whose name is nearest; "" = none is near. */
+/* Finds the Python file with the most similar name in the folder; "": all differ too much. */
 static void find_near(const char *path, char *near, size_t size)
 {
     const char *name = text_base_name(path);
@@ -50,7 +50,7 @@ static int fail_script(const char *command)
     return cmd_fail(PROGRAM_NOT_FOUND, "%s: no such file\nis the path right?", command);
 }
 
-/* A word with blanks that begins with a command: the whole line was put in quotes. */
+/* Returns true for a word with blanks that begins with a command: a whole line in quotes. */
 static bool is_quoted_line(const char *command)
 {
     char first[PATH_MAX];
@@ -101,7 +101,7 @@ int program_fail(const char *command, int error)
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* An activated environment has it in PATH as well, but some only set the variable. */
+/* An activated environment is also in PATH, but some tools only set the variable. */
 static const char *find_python(struct program *program)
 {
     const char *environment = getenv("VIRTUAL_ENV");
@@ -117,7 +117,7 @@ static const char *find_python(struct program *program)
     return NULL;
 }
 
-/* python3, then `words` (NULL: none more), then the operands behind the first. */
+/* Runs python3 with `words` (ends with NULL), then the operands after the first. */
 static int run_python(struct program *program, const char *const words[3], char **operands)
 {
     size_t count = 0, used = 0;
@@ -140,7 +140,7 @@ static int run_python(struct program *program, const char *const words[3], char 
     return 0;
 }
 
-/* "-m", "-mNAME", "--module", "--module=NAME", and so for -c. */
+/* "-m", "-mNAME", "--module", "--module=NAME", and the same for -c. */
 static int run_option(struct program *program, char **operands)
 {
     const char *word = operands[0];
@@ -179,7 +179,7 @@ static int run_script(struct program *program, char **operands)
     return 0;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The program ----------------------------------------------------------------------------- */
 
 int program_choose(struct program *program, char **operands)
 {
@@ -192,7 +192,7 @@ int program_choose(struct program *program, char **operands)
     return error == 0 ? 0 : program_fail(operands[0], error);
 }
 
-/* The value of annot's -o or --output in the word, or in the next one; NULL: there is none. */
+/* The value of annot's -o or --output in the word, or in the next one; NULL: another word. */
 static const char *output_of(char *const *word)
 {
     static const char joined[] = "--output=";
@@ -201,7 +201,7 @@ static const char *output_of(char *const *word)
     return strncmp(word[0], joined, sizeof(joined) - 1) == 0 ? word[0] + sizeof(joined) - 1 : NULL;
 }
 
-/* No other program writes the first; the others it should have written if it did not fail. */
+/* Other programs never write the first extension, and write the others unless they failed. */
 static bool is_of_annot(const char *output, bool well)
 {
     static const char *const endings[] = {".pftrace", ".svg", ".json"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See record_silent.h. What is found while a process lives is said at the end, of those that have
- * not joined by then. */
+/* Implements record_silent.h. Findings about living processes are reported at the end, for those
+ * that have not joined by then. */
 #include "record_silent.h"
 
 #include "attach.h"
@@ -17,17 +17,17 @@
 
 enum { PROCESSES_MAX = 1024, NEVER = -1 };
 
-/* Ages at which a process is looked at: libraries may come late. */
+/* Ages at which a process is inspected: libraries may be loaded late. */
 static const int64_t looks_ns[] = {100000000, 1000000000, 5000000000, 25000000000};
 
 enum { LOOKS = sizeof(looks_ns) / sizeof(looks_ns[0]) };
 
-/* Why a loader finds nothing. */
+/* Why a loader finds no library. */
 enum cause {
     CAUSE_NONE,
     CAUSE_UNSET,
-    CAUSE_OTHER, /* it names another library */
-    CAUSE_ROOM,  /* the room that annot asked for is not there */
+    CAUSE_OTHER, /* the variable names another library */
+    CAUSE_ROOM,  /* the TLS space that annot requested is missing */
     CAUSE_BUILT, /* annot was built without the library, or without this part of it */
 };
 
@@ -43,14 +43,14 @@ enum { LOADERS = sizeof(loaders) / sizeof(loaders[0]) };
 struct silent_process {
     int32_t pid;
     char comm[16];
-    uint32_t looks; /* so many are done */
+    uint32_t looks; /* inspections done */
     int64_t begin_ns;
     bool is_served;
-    enum cause causes[LOADERS]; /* with a name: of a file that has calls */
+    enum cause causes[LOADERS]; /* with the name of a file that has calls */
     char images[LOADERS][ATTACH_IMAGE_SIZE];
 };
 
-/* ---- Processes that are looked at ------------------------------------------------------------ */
+/* ---- Inspected processes --------------------------------------------------------------------- */
 
 static void add(struct silent *silent, int32_t pid, int64_t now_ns)
 {
@@ -107,7 +107,7 @@ static enum cause cause_of(const struct silent *silent, const char *environment,
     return inject_has_room(room) ? CAUSE_NONE : CAUSE_ROOM;
 }
 
-/* Whether it may have to be looked at again. */
+/* Returns true if the process may have to be inspected again. */
 static bool look(const struct silent *silent, struct silent_process *process)
 {
     struct proc_stat stat;
@@ -170,9 +170,9 @@ void silent_step(struct silent *silent, const struct trace *trace, int64_t now_n
     look_at_those_due(silent, now_ns);
 }
 
-/* ---- What is said ---------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Processes of which the same is said. */
+/* Processes with the same message. */
 struct group {
     const struct silent_process *first;
     int loader;
@@ -233,7 +233,7 @@ static void say(struct silent *silent, const struct group *group, struct collect
     snprintf(text, sizeof(text), "process %d (%s)%s: %s has calls of %s, but %s",
              (int)group->first->pid, group->first->comm, others,
              group->first->images[group->loader], loaders[group->loader].what, why);
-    (void)collector_note(collector, text); /* out of memory: without it */
+    (void)collector_note(collector, text); /* out of memory: not in the recording */
     silent->said[silent->said_count] = strdup(text);
     silent->said_count += silent->said[silent->said_count] != NULL;
 }

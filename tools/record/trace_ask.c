@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See trace_ask.h. Names of programs and what they answer are foreign: cmd_note and term_print
- * escape them. */
+/* Implements trace_ask.h. Names of programs and their answers are untrusted: cmd_note and
+ * term_print escape them. */
 #include "trace_ask.h"
 
 #include "cmd.h"
@@ -54,7 +54,7 @@ static void add_hex(struct text *text, const char *word)
         text_format(text, "%02x", (unsigned char)*word);
 }
 
-/* pyannot as the program would import it, else the one that annot brings along. */
+/* Imports pyannot from the program's path, else from annot's own folders. */
 static void add_search(struct text *code)
 {
     static struct python_environment environment;
@@ -69,7 +69,7 @@ static void add_search(struct text *code)
                       "try:\n from pyannot import _trace\nfinally:\n sys.path = path\n");
 }
 
-/* Lines of Python. */
+/* Composes Python source. */
 static void compose(const struct trace_ask *ask, struct text *code)
 {
     static struct tracing_environment environment;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracing of calls and lines in processes that run: `annot set`, `annot attach`.
- * Thread-safety: main thread only. */
+/* Tracing of calls and lines in running processes: `annot set`, `annot attach`. Thread-safety: main
+ * thread only. */
 #ifndef ANNOT_TRACE_ASK_H
 #define ANNOT_TRACE_ASK_H
 
@@ -9,24 +9,24 @@
 
 #include <stdint.h>
 
-/* Whether any of it was asked for, to be traced or to be so no longer. */
+/* Returns true if an option starts or stops tracing. */
 bool trace_ask_wanted(const struct tracing_values *values);
-/* Whether it is to be traced. */
+/* Returns true if an option starts tracing. */
 bool trace_ask_is_on(const struct tracing_values *values);
-/* As tracing_check, with the word "off". */
+/* Like tracing_check, but accepts the word "off". */
 int trace_ask_check(const struct tracing_values *values, int status);
 
 struct trace_ask {
-    const struct tracing_values *values; /* NULL: nothing */
-    const char *ranges; /* patterns of functions that are to be traced at least; NULL: none */
+    const struct tracing_values *values; /* NULL: stop tracing */
+    const char *ranges; /* patterns of functions to trace in any case; NULL: empty */
     int32_t pid;
-    bool enters; /* loads pyannot into an interpreter that has none */
-    bool notes;  /* what it does then is a message, not output */
-    bool quiet;  /* nothing is said of what it does, nor that it has no pyannot */
+    bool enters; /* loads pyannot into an interpreter without it */
+    bool notes;  /* results are printed as notes, not as output */
+    bool quiet;  /* prints neither results nor that pyannot is missing */
 };
 
-/* Has the process trace this and nothing else. 0, or CMD_FAILED: a message says why, but for
- * `quiet`. Waits up to seconds. */
+/* Sets the tracing of a process to exactly these options. 0, or CMD_FAILED after a printed message,
+ * which `quiet` suppresses. May wait for seconds. */
 int trace_ask(const struct trace_ask *ask);
 
 #endif

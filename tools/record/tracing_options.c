@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of Python is traced, as pyannot reads it: see record_options.h. */
+/* Tracing options of Python, in the format that pyannot reads: see tracing_options.h. */
 #include "tracing_options.h"
 
 #include "record_options.h"
@@ -12,7 +12,8 @@
 
 enum { PATTERNS_SIZE = 1900, LEAST_NS_MAX = 1000000000 };
 
-/* What belongs to --trace-functions: the first that is given; NULL: none. */
+/* Returns the first given option that requires --trace-functions; NULL: all are at their
+ * defaults. */
 static const char *given(const struct tracing_values *values)
 {
     return values->c_calls                       ? "--c-calls"
@@ -36,7 +37,7 @@ static int check_patterns(const char *option, const char *list, int status)
     return 0;
 }
 
-/* Estimates and counts of all calls would be wrong without the short ones. */
+/* Without short calls, estimates and counts of all calls would be wrong. */
 static int check_least(const struct tracing_values *values, int status)
 {
     if (values->least_ns > 0 && values->functions && strcmp(values->functions, "exact") != 0)
@@ -92,7 +93,7 @@ int tracing_check_capture(const struct tracing_values *values, const char *range
                     sums ? "--trace-functions=aggregate" : "--trace-lines");
 }
 
-/* All functions are traced where none is selected. */
+/* Without a selection all functions are traced. */
 static void add_selection(struct text *text, const struct tracing_values *values,
                           const char *ranges)
 {

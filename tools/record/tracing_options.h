@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options for calls of Python. Main thread only. */
+/* Options for tracing calls of Python. Main thread only. */
 #ifndef ANNOT_TRACING_OPTIONS_H
 #define ANNOT_TRACING_OPTIONS_H
 
@@ -14,21 +14,22 @@
 struct python_values;
 
 struct tracing_values {
-    const char *functions; /* NULL: not traced; a word, or the words, of which the first is meant */
+    const char
+        *functions; /* NULL: not traced; a word, or several words, of which the first counts */
     const char *select;
-    const char *lines; /* NULL: none */
+    const char *lines; /* NULL: not traced */
     const char *library;
     uint64_t max_depth;
-    int64_t least_ns; /* of calls; 0: all */
+    int64_t least_ns; /* least duration of a call; 0: all */
     bool c_calls;
     bool arguments, results, exceptions, ranges;
-    bool captured; /* in a recording of certain ranges alone: --capture-range */
+    bool captured; /* the recording covers certain ranges only: --capture-range */
 };
 
 #define TRACING_MODES "adaptive|exact|aggregate"
 
-/* Lines of an option table; `at` is the offset of the struct tracing_values, `modes` what
- * --trace-functions may be. */
+/* Entries of an option table; `at` is the offset of the struct tracing_values, `modes` the words of
+ * --trace-functions. */
 #define TRACING_OPTIONS(at, modes)                                                                 \
     {"trace-functions",                                                                            \
      0,                                                                                            \
@@ -105,7 +106,8 @@ struct tracing_values {
 int tracing_check(const struct tracing_values *values, const struct python_values *python,
                   int status);
 
-/* The same for a recording of a range (NULL: of everything), of which sums know nothing. */
+/* Checks the options for a recording of a range (NULL: of everything); counts cannot be limited to
+ * it. */
 int tracing_check_capture(const struct tracing_values *values, const char *range, int status);
 
 enum { RANGE_PATTERNS_SIZE = 2048 };
@@ -115,8 +117,8 @@ struct tracing_environment {
     char text[8192];
 };
 
-/* The command's environment for it: 0 or 1 variable. `ranges`: patterns of functions of Python that
- * are to be traced at least; may be empty. */
+/* The command's environment for tracing: 0 or 1 variable. `ranges`: patterns of Python functions to
+ * trace in any case; may be empty. */
 size_t tracing_environment(const struct tracing_values *values, const char *ranges,
                            struct tracing_environment *environment);
 
