@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The `annot` program: finds the subcommand by its name, and runs it. */
+/* The `annot` program: finds the subcommand by its name and runs it. */
 #include "annot_program.h"
 
 #include "cmd.h"
@@ -34,7 +34,7 @@ static const struct cmd *nearest(const char *name)
     return best;
 }
 
-/* What other profilers call so, else what looks like it. */
+/* Suggests the equivalent of another profiler's command, else a command with a similar name. */
 static int fail_unknown_command(const char *name)
 {
     char buffer[1536];
@@ -57,7 +57,7 @@ static int fail_unknown_command(const char *name)
                     cmd->name);
 }
 
-/* A full disk behind standard output must not look like success. */
+/* A write error of standard output, such as a full disk, must not look like success. */
 static int close_output(int status)
 {
     int failed = ferror(stdout);
@@ -71,7 +71,7 @@ static int close_output(int status)
 
 int annot_main(int argc, char **argv)
 {
-    if (argc < 2) { /* nothing was asked for: no success either */
+    if (argc < 2) { /* without arguments: an overview, but no success */
         cmd_print_overview();
         return close_output(CMD_MISUSE);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole program. Thread-safety: the main thread only. */
+/* Entry point of the program. Thread-safety: the main thread only. */
 #ifndef ANNOT_PROGRAM_H
 #define ANNOT_PROGRAM_H
 
 struct cmd;
 
-/* What main calls, and what fuzzers call again and again. Its exit status. */
+/* Called once by main, and repeatedly by fuzzers. Returns the exit status. */
 int annot_main(int argc, char **argv);
 
 /* NULL: unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting and waiting. Both ways through one pair of sockets: the leave to begin, and the exec's
- * errno back; a good exec closes the child's end. */
+/* Starts a command and waits for it. One pair of sockets carries the permission to exec and, back,
+ * the errno of a failed exec; a successful exec closes the child's end. */
 #include "child.h"
 
 #include "clock_now.h"
@@ -59,10 +59,11 @@ void child_prepare(struct child *child, struct signals *signals)
     files = child->files_before;
     files.rlim_cur = files.rlim_max; /* one pidfd per process */
     setrlimit(RLIMIT_NOFILE, &files);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* who loses its parent stays our descendant */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphaned descendants are reparented to annot */
 }
 
-/* In the forked child: everything as annot found it, then, with leave, the command. */
+/* Runs in the forked child: restores the state from before annot and, once permitted, executes the
+ * command. */
 static void run(const struct child *child, const struct child_command *command, int fd)
 {
     char leave;
@@ -70,7 +71,7 @@ static void run(const struct child *child, const struct child_command *command, 
     for (size_t i = 0; i < command->variable_count; i++)
         setenv(command->variables[i].name, command->variables[i].value, 1);
     if (command->forked && read(fd, &leave, 1) != 1)
-        _exit(127); /* annot is gone */
+        _exit(127); /* annot has ended */
     signals_restore_in_child(child->signals);
     execvp(command->argv[0], command->argv);
     int error = errno;
@@ -113,7 +114,7 @@ void child_hurry(void)
 
 /* ---- Stops ----------------------------------------------------------------------------------- */
 
-/* Programs that catch the terminal's signal stop themselves, soon after it. */
+/* A program that catches the terminal's stop signal usually stops itself within this time. */
 #define STOP_SOON_NS INT64_C(2000000000)
 
 static bool is_job_control(int number)
@@ -130,16 +131,17 @@ static bool is_foreground(void)
     return foreground;
 }
 
-/* Is it the terminal's job that stopped, and not the command alone? Only then does a shell wait
- * for annot to stop, and continue it. `number`: of the signal that the command stopped of. */
+/* Returns true if the terminal's job stopped, not only the command. Only then does a shell wait for
+ * annot to stop, and continue it. `number`: the signal that stopped the command. */
 static bool is_job_stop(const struct child *child, int number)
 {
     bool asked = child->stop_asked_ns != 0 && clock_now_ns() - child->stop_asked_ns < STOP_SOON_NS;
     return !child->hidden && (asked || (is_job_control(number) && is_foreground()));
 }
 
-/* Woken because the command runs, annot is of a job that was asked to stop: for the shell it still
- * is stopped, or a signal that stops the whole job has stopped annot before the command. */
+/* Stops annot. If the witness wakes it because the command runs, the job has still been asked to
+ * stop: the shell considers it stopped, or a stop of the whole job reached annot before the
+ * command. */
 static void stop_with(struct child *child, int number)
 {
     child->stop_asked_ns = signals_stop(child->signals, number, child->pid) ? clock_now_ns() : 0;

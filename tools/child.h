@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The command that `annot record` runs: found, started, and died of as if nobody stood between.
+/* The command that `annot record` runs: looked up, started and ended as it would be without annot.
  *
- * It stays in the caller's process group with the caller's standard streams, so the terminal's
- * keys reach it. All signals that annot alone gets go on to it; annot stops with it where the
+ * It stays in the caller's process group and keeps its standard streams, so it receives the
+ * terminal's keys. Signals sent only to annot are passed on; annot stops with the command if the
  * terminal's job control stopped it, and at no other stop. Thread-safety: main thread only. */
 #ifndef ANNOT_CHILD_H
 #define ANNOT_CHILD_H
@@ -18,16 +18,16 @@ struct child {
     struct signals *signals;
     pid_t pid;
     bool ended, stopped;
-    bool hidden; /* the terminal is annot's: it does not stop with the command */
+    bool hidden; /* annot uses the terminal: it does not stop with the command */
     int wait_status;
-    int64_t stop_asked_ns; /* by a signal of job control; 0: no */
+    int64_t stop_asked_ns; /* time of a job-control signal; 0: unset */
     struct rlimit files_before;
 };
 
-/* Whether the command can be started: 0, -ENOENT, -EACCES, ... as execvp would find it. */
+/* Checks that the command can be started: 0, -ENOENT, -EACCES, ... as from execvp. */
 int child_check(const char *command);
 
-/* Before anything that must be completed; `signals` have begun. */
+/* Call before acquiring resources that need an orderly end, and after signals_begin. */
 void child_prepare(struct child *child, struct signals *signals);
 
 /* A variable for the command's environment. */
@@ -39,7 +39,7 @@ struct child_command {
     char **argv;
     const struct child_variable *variables;
     size_t variable_count;
-    /* Told once the process is there and before it executes anything of its own; may be NULL. */
+    /* Called after the fork and before the command's exec; may be NULL. */
     void (*forked)(void *context, pid_t pid);
     void *context;
 };
@@ -47,25 +47,26 @@ struct child_command {
 /* Starts the command. 0, or -errno of the exec. */
 int child_start(struct child *child, const struct child_command *command);
 
-/* Where it may, lets this process run before busy workers: it needs little time, but soon. The
- * command, which was started before, is not concerned. */
+/* Raises this process above busy workers in the scheduler, if permitted: it needs little time, but
+ * soon. The command, started earlier, keeps its priority. */
 void child_hurry(void);
 
 typedef void child_ended(void *context, pid_t pid, int wait_status);
 
-/* Does what a signal asks for: passes it on, stops annot with the command, or reaps; calls `ended`
- * for each child, own or adopted, that ended. */
+/* Handles a signal: passes it on, stops annot with the command, or reaps children; calls `ended`
+ * for each ended child, including adopted ones. */
 void child_take_signal(struct child *child, const struct signal_sent *sent, child_ended *ended,
                        void *context);
 
-/* The same for all signals that came. */
+/* Handles all pending signals in the same way. */
 void child_take_signals(struct child *child, child_ended *ended, void *context);
 
-/* What the command used and what it waited for, once it has ended; else zeros. Of the last one. */
+/* Resource use of the last command and of the children it waited for, once it has ended; zeros
+ * before. */
 struct rusage child_usage(void);
 
-/* Ends this process as the command ended: the same signal without a second core file; returns the
- * status to exit with. */
+/* Ends this process as the command ended: by the same signal, without a second core file; else
+ * returns the exit status. */
 int child_mimic(const struct child *child);
 
 #endif

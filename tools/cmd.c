@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages that all subcommands share: one line that says what failed, one that says what helps.
+/* Messages of all subcommands: one line with the failure, one with a hint.
  *
- * Arguments are foreign (file names, command lines), so nothing of them reaches the terminal as a
- * control character. Main thread only. */
+ * Arguments (file names, command lines) are untrusted: control characters in them never reach the
+ * terminal. Main thread only. */
 #include "cmd.h"
 
 #include <stdarg.h>
@@ -40,8 +40,8 @@ const struct option_spec *cmd_options(const struct cmd *cmd)
     return cmd->make_options ? cmd->make_options() : cmd->options;
 }
 
-/* The part of the format before its newline, formatted alone, tells where the hint begins: an
- * argument may hold newlines too. */
+/* Returns the length of the message before the hint. It is found by formatting the part before the
+ * format's newline, since arguments may contain newlines too. */
 static size_t text_length(const char *format, va_list arguments)
 {
     char head[512];

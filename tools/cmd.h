@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a subcommand is, and what all of them share.
+/* A subcommand, and the functions that all subcommands use.
  *
- * Adding one: a file cmd_NAME.c with a `const struct cmd cmd_NAME`, its line in
- * cmd_table.c and in meson.build, a golden case in tests/cli, a man page (docs/extending.md).
- * Data goes to standard output, messages to standard error through cmd_fail and cmd_note.
- * Thread-safety: the main thread only. */
+ * To add one: a file cmd_NAME.c with a `const struct cmd cmd_NAME`, its line in cmd_table.c and in
+ * meson.build, a golden case in tests/cli, a man page (docs/extending.md). Data goes to standard
+ * output, messages to standard error through cmd_fail and cmd_note. Thread-safety: the main thread
+ * only. */
 #ifndef ANNOT_CMD_H
 #define ANNOT_CMD_H
 
@@ -12,7 +12,7 @@
 
 enum cmd_status {
     CMD_OK = 0,
-    CMD_FAILED = 1, /* could not do it, or the data are damaged */
+    CMD_FAILED = 1, /* failed, or the data are damaged */
     CMD_MISUSE = 2, /* wrong command line */
 };
 
@@ -27,16 +27,17 @@ struct cmd_call {
 struct cmd {
     const char *name;
     const char *summary;               /* one line without a full stop */
-    const char *usage;                 /* what follows the name: "[OPTIONS] FILE" */
-    const char *details;               /* lines below the options in the help; NULL = none */
-    const struct option_spec *options; /* NULL = none but --help */
-    /* Instead: a table that is put together of others'; and lines below the details. Or NULL. */
+    const char *usage;                 /* the part after the name: "[OPTIONS] FILE" */
+    const char *details;               /* lines below the options in the help; NULL: empty */
+    const struct option_spec *options; /* NULL: only --help */
+    /* Alternative to `options`: a table composed of others; and lines below the details. Or
+     * NULL. */
     const struct option_spec *(*make_options)(void);
     void (*print_details)(void);
     size_t values_size;
     int operands_min, operands_max; /* max -1: any number */
-    bool command_follows;           /* the operands are somebody's command line */
-    int misuse_status;              /* exit status of a wrong command line; 0 = CMD_MISUSE */
+    bool command_follows;           /* the operands are a command line */
+    int misuse_status;              /* exit status of a wrong command line; 0: CMD_MISUSE */
     /* Returns the exit status. */
     int (*run)(const struct cmd_call *call);
 };
@@ -46,34 +47,35 @@ extern const struct cmd *const cmd_table[];
 extern const size_t cmd_count;
 const struct option_spec *cmd_options(const struct cmd *cmd);
 
-/* "annot NAME: TEXT" and, after the format's newline if there is one, "hint: TEXT", on standard
- * error. Control characters of the arguments are escaped. Returns `status`:
+/* Prints "annot NAME: TEXT" and, if the format has a newline, "hint: TEXT" with the part after it,
+ * on standard error. Control characters of the arguments are escaped. Returns `status`:
  *
  *     return cmd_fail(CMD_FAILED, "cannot open %s: %s\nis the directory writable?", ...); */
 __attribute__((format(printf, 2, 3))) int cmd_fail(int status, const char *format, ...);
 
-/* The same without a failure: a warning or a remark. Silent if the user wants quiet. */
+/* Prints a warning or a remark in the same format. Silent with --quiet. */
 __attribute__((format(printf, 1, 2))) void cmd_note(const char *format, ...);
 
-/* Whether nothing but errors is printed (--quiet). */
+/* --quiet: print only errors. */
 void cmd_set_quiet(bool quiet);
 bool cmd_is_quiet(void);
 
-/* Parses the words behind the name, which are put in order, and runs it. The exit status. */
+/* Parses the words after the command's name, reordering them, and runs it. Returns the exit
+ * status. */
 int cmd_run(const struct cmd *cmd, int argc, char **argv);
 
-/* What messages call the program: set by the frame. NULL: plain "annot". */
+/* The name in messages; set by cmd_run. NULL: plain "annot". */
 void cmd_set_name(const char *name);
-/* The command, as messages call it: "attach". */
+/* The command's name in messages: "attach". */
 const char *cmd_name(void);
 
-/* The line that people should type next, quoted for the shell where needed. `size` >= 1. */
+/* Quotes a word of a suggested command line for the shell if needed. `size` >= 1. */
 void cmd_quote(const char *word, char *buffer, size_t size);
 
-/* Usage, options and details of one command, on standard output. */
+/* Prints usage, options and details of one command to standard output. */
 void cmd_print_help(const struct cmd *cmd);
 
-/* All commands, on standard output. */
+/* Prints all commands to standard output. */
 void cmd_print_overview(void);
 
 extern const struct cmd cmd_attach, cmd_cat, cmd_diff, cmd_doctor, cmd_dump, cmd_env, cmd_export,

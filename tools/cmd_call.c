@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs a command: parses its options by its table, checks its operands, prints its help.
  *
- * Exit status: 0 done, 1 could not, 2 wrong command line; `record` has its own (annot-record(1)).
- */
+ * Exit status: 0 success, 1 failure, 2 wrong command line; `record` has its own
+ * (annot-record(1)). */
 #include "cmd.h"
 #include "hints.h"
 
@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Help -------------------------------------------------------------------------------------
- */
+/* ---- Help ---- */
 
 enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
 
-/* Words of `text` from the present column on, broken at HELP_WIDTH, indented by HELP_COLUMN. */
+/* Prints `text` from column HELP_COLUMN on, wrapped at HELP_WIDTH and indented by HELP_COLUMN. */
 static void print_wrapped(const char *text)
 {
     size_t column = HELP_COLUMN;
@@ -35,7 +34,7 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
-/* "path|name" as "path, name". */
+/* Converts "path|name" to "path, name". */
 static void list_words(const char *words, char *buffer, size_t size)
 {
     size_t used = 0;

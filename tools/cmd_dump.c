@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot dump`: the present stack of each thread of a process, its state and its open ranges, as
- * text or JSON.
+/* `annot dump`: prints the present stack of each thread of a process, its state and its open
+ * ranges, as text or JSON.
  *
- * Frames stand as in a debugger: the innermost first. Names are foreign: printed without control
- * characters. */
+ * Frames are in the order of a debugger: innermost first. Names are untrusted: printed without
+ * control characters. */
 #include "cmd.h"
 #include "code_owner.h"
 #include "json_writer.h"
@@ -55,7 +55,7 @@ static const char *state_text(const struct look_thread *thread)
     return texts[thread->reason < WAIT_REASON_COUNT ? thread->reason : WAIT_UNKNOWN];
 }
 
-/* What people see behind the state. */
+/* Addition to the printed state. */
 static const char *state_cause(const struct look_thread *thread)
 {
     return thread->state == 't'   ? " by a debugger"
@@ -63,7 +63,7 @@ static const char *state_cause(const struct look_thread *thread)
                                   : "";
 }
 
-/* Why a stack may lack its outer frames; NULL: it does not. */
+/* Why outer frames may be missing; NULL: the stack is complete. */
 static const char *cut_text(const struct look_thread *thread)
 {
     if (thread->native_end > STACK_COMPLETE)
@@ -80,15 +80,15 @@ static const struct frame *frame_of(const struct look *look, uint32_t ordinal)
     return stacks_get_frame(trace_stacks_get(look->trace), ordinal);
 }
 
-/* How threads and the interpreter begin: the same in all. */
+/* Returns true for frames that start threads or the interpreter: the same in all stacks. */
 static bool is_plumbing(const struct look *look, uint32_t ordinal)
 {
     enum code_purpose purpose = code_purpose_of(look->trace, frame_of(look, ordinal)->label);
     return purpose == PURPOSE_THREADS || purpose == PURPOSE_START_UP;
 }
 
-/* Of a stack with Python frames, root first, these alone, without the plumbing that they begin
- * with. How many there are. */
+/* Reduces a stack with Python frames, root first, to these, without the leading frames of
+ * is_plumbing. Returns their number; a stack without Python frames stays unchanged. */
 static uint32_t keep_python(const struct look *look, uint32_t *frames, uint32_t count)
 {
     uint32_t kept = 0, begin = 0;
@@ -101,7 +101,7 @@ static uint32_t keep_python(const struct look *look, uint32_t *frames, uint32_t 
     return kept > 0 ? kept - begin : count;
 }
 
-/* A frame with its texts; "" = not known. */
+/* The texts of a frame; "": unknown. */
 struct shown {
     uint8_t kind; /* enum frame_kind */
     int line;
@@ -180,7 +180,7 @@ static void print_ranges(const struct trace *trace, uint32_t path)
     printf("\n");
 }
 
-/* Of the Python frame with that number, the leaf being 0. */
+/* `frame`: number of the Python frame; the leaf is 0. */
 static void print_locals(const struct look_thread *thread, uint32_t frame)
 {
     for (uint32_t i = 0; i < thread->local_count; i++) {
@@ -195,7 +195,7 @@ static void print_locals(const struct look_thread *thread, uint32_t frame)
     }
 }
 
-/* The name that Python gave it, else the kernel's. */
+/* The name set by Python, else the kernel's. */
 static const char *name_of(const struct look *look, const struct look_thread *thread)
 {
     bool is_main = look->is_python && thread == look->threads;
@@ -276,7 +276,7 @@ static void put_locals(struct out_stream *out, const struct look_thread *thread,
     out_text(out, strcmp(between, ",") == 0 ? "}" : "");
 }
 
-/* Without its closing brace. */
+/* Leaves the object open. */
 static void put_frame(struct out_stream *out, const struct look *look, uint32_t ordinal)
 {
     static const char *const kinds[] = {"unknown", "native", "python", "kernel",
@@ -423,7 +423,7 @@ static int run_dump(const struct cmd_call *call)
     struct rlimit files;
     int status = pid_list_parse(values->pids, call->operands, &pids);
     getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max; /* programs' files are held open for their names */
+    files.rlim_cur = files.rlim_max; /* files of programs stay open for their symbols */
     setrlimit(RLIMIT_NOFILE, &files);
     for (uint32_t i = 0; status == 0 && i < pids.count; i++)
         status = dump(values, pids.items[i], i == 0);

@@ -48,7 +48,7 @@ static const char *kind_name(enum option_kind kind)
     return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "text";
 }
 
-/* "path|name" as ["path", "name"]. */
+/* Writes "path|name" as ["path", "name"]. */
 static void put_choices(struct out_stream *out, const char *words)
 {
     const char *between = ", \"choices\": [";
@@ -98,9 +98,9 @@ static void put_command(struct out_stream *out, const struct cmd *cmd)
     out_text(out, "]}");
 }
 
-/* `annot help --json`: commands and their options for programs. Man pages and the completions of
- * shells are made of it (annot-help(1) describes it). Members are only ever added. Returns the exit
- * status. */
+/* `annot help --json`: prints commands and their options for programs. Man pages and shell
+ * completions are generated from it (annot-help(1) describes it). Members are never removed.
+ * Returns the exit status. */
 static int print_json(const struct cmd *const *commands, size_t count)
 {
     const struct out_stream_options options = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot html`: a recording as one page for browsers, or the data of that alone. */
+/* `annot html`: writes a recording as one page for browsers, or only the page's data. */
 #include "cmd.h"
 #include "operands.h"
 #include "page_file.h"
@@ -8,7 +8,7 @@
 
 struct html_values {
     const char *output, *title, *compare;
-    struct selection_values selection; /* its range: of samples only */
+    struct selection_values selection; /* its range applies to samples only */
     bool force, data, no_source;
 };
 

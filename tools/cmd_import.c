@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* annot import: a file of another tool as a recording, which all other commands read. Main thread
- * only. */
+/* annot import: converts a file of another tool to a recording, which all other commands read. Main
+ * thread only. */
 #include "cmd.h"
 #include "import.h"
 #include "operands.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot symbolize`: names the functions of a recording that has only their addresses.
- * Thread-safety: none. */
+/* `annot symbolize`: adds names to functions that are known only by address. Thread-safety:
+ * none. */
 #include "cmd.h"
 #include "native_names.h"
 #include "reader.h"
@@ -52,7 +52,7 @@ static int fail(const char *path, int error)
     return cmd_fail(CMD_FAILED, "cannot add names to %s: %s", path, strerror(-error));
 }
 
-/* Names are kept in recordings; a manifest has no place for them. */
+/* Names are stored in recordings; a manifest cannot hold them. */
 static bool is_merge(const char *path, const struct store_reader *reader)
 {
     struct store_info info;

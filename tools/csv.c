@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See csv.h. */
+/* Implements csv.h. */
 #include "csv.h"
 
 #include "term.h"
@@ -14,7 +14,7 @@ void csv_text(struct out_stream *out, const char *text)
     while (*text) {
         char bytes[TERM_GLYPH_SIZE];
         size_t size = term_take(&text, bytes);
-        out_write(out, "\"", bytes[0] == '"'); /* told twice */
+        out_write(out, "\"", bytes[0] == '"'); /* doubled */
         out_write(out, bytes, size);
     }
     out_write(out, "\"", quoted);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See hints.h. What perf, py-spy, pyinstrument, viztracer, nsys, cProfile, gprof and strace call
- * it. */
+/* Implements hints.h, with words of perf, py-spy, pyinstrument, viztracer, nsys, cProfile, gprof
+ * and strace. */
 #include "hints.h"
 
 #include "cmd.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many letters may be wrong in a word of so many. */
+/* The most wrong letters in a word, and its least length. */
 enum { NEAR_MAX = 2, NEAR_LENGTH = 6 };
 
 const struct hint hint_table[] = {
@@ -127,7 +127,7 @@ const struct hint hint_table[] = {
      "that is chosen when it is shown: annot report -s "
      "self, -n 20"},
 
-    /* ---- Options of commands that show ---- */
+    /* ---- Options of commands that print or export ---- */
     {"report|flame|export|cat|info", "i|input|input-file|file",
      "the file needs no option: annot report FILE"},
     {"report", "stdio|tui|text|no-pager|stats", "annot report prints text; no option is needed"},
@@ -157,7 +157,7 @@ const struct hint hint_table[] = {
     {"flame|export", "overwrite|y", "--force replaces an existing file"},
     {"flame", "F", "annot export FILE writes formats other than .html and .svg"},
 
-    /* ---- Formats, as other programs and their files are called ---- */
+    /* ---- Formats, by the names of other programs and their files ---- */
     {"export format", "json|catapult|trace|trace-event|chrome-json|chrometrace|viztracer",
      "--format chrome writes .json for chrome://tracing; jsonl has rows; speedscope, firefox and "
      "otlp-json are JSON, too"},
@@ -191,7 +191,7 @@ const struct hint hint_table[] = {
     {"export format", "lttng|babeltrace|ctf2|barectf",
      "--format ctf writes a folder for babeltrace2 and Trace Compass"},
 
-    /* ---- Options of the others ---- */
+    /* ---- Options of other commands ---- */
     {"dump", "l|local|variables", "--locals shows local variables"},
     {"dump", "C|mixed|m", "--native shows native frames"},
     {"dump", "n|nonblocking", "no process is paused; no option is needed"},
@@ -202,7 +202,7 @@ const struct hint hint_table[] = {
 };
 const size_t hint_count = sizeof(hint_table) / sizeof(hint_table[0]);
 
-/* Tools are written in several ways: cProfile, line_profiler. */
+/* Names of tools have several spellings: cProfile, line_profiler. */
 static char plain(char letter)
 {
     if (letter == '_')
@@ -210,7 +210,7 @@ static char plain(char letter)
     return (char)tolower((unsigned char)letter);
 }
 
-/* Case matters in options of one letter only. */
+/* Case matters only in one-letter options. */
 static bool is_same(const char *known, const char *word, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -219,7 +219,7 @@ static bool is_same(const char *known, const char *word, size_t length)
     return true;
 }
 
-/* Whether `word` is one of "a|b|c". */
+/* Returns true if `word` is one of "a|b|c". */
 static bool is_among(const char *words, const char *word)
 {
     size_t length = strlen(word);
@@ -229,7 +229,7 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
-/* One of "a|b|c" that `word` is a misspelling of. */
+/* Returns true if `word` is a misspelling of one of "a|b|c". */
 static bool is_near(const char *words, const char *word)
 {
     char known[32];

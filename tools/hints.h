@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of other profilers, and what does the same here: the hint behind "unknown option" and
- * "unknown command". Thread-safety: none needed. */
+/* Maps words of other profilers to annot's equivalent: the hint after "unknown option" and "unknown
+ * command". Thread-safety: none needed. */
 #ifndef ANNOT_HINTS_H
 #define ANNOT_HINTS_H
 
 #include <stddef.h>
 
-/* One entry. `words` without dashes, parted by '|'; `command` NULL: they are commands themselves,
- * "*": options of any command, else options of these, parted by '|'. "COMMAND OPTION": they are
- * given as that option's choice. */
+/* One entry. `words` without dashes, separated by '|'. `command`: NULL: the words are commands;
+ * "*": options of any command; "a|b": options of these; "COMMAND OPTION": choices of that
+ * option. */
 struct hint {
     const char *command, *words, *text;
 };
 
-/* The table, for the test that each hint names commands and options that exist. */
+/* The table, for a test that all commands and options in hints exist. */
 extern const struct hint hint_table[];
 extern const size_t hint_count;
 
-/* For an option of a command with its dashes; or for a command (`command` NULL). NULL: no hint. */
+/* The hint for an option of a command, with its dashes, or for a command (`command` NULL). NULL: no
+ * hint. */
 const char *hint_find(const char *command, const char *word);
 
-/* The same for a word that is misspelt, by two letters at most. */
+/* The same for a misspelt word, with at most two wrong letters. */
 const char *hint_find_near(const char *command, const char *word);
 
-/* For a word that is no choice of an option, as options.choice has it. NULL: no hint. */
+/* The hint for an unknown choice of an option, as in options.choice. NULL: no hint. */
 const char *hint_find_choice(const char *command, const char *choice);
 
-/* For something that is not a command but says what is wanted: a file, a process number. Into
+/* The hint for a word in the command's place that is a file or a process number. Written to
  * `buffer`, which is returned; NULL: no hint. */
 const char *hint_for_operand(const char *word, char *buffer, size_t size);
 

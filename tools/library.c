@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See library.h. */
+/* Implements library.h. */
 #include "library.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Libraries that a command loads when it needs them, so that other commands start sooner and a
- * wheel runs on machines without them. Main thread only. */
+/* Libraries that a command loads when needed, so that other commands start faster and a wheel runs
+ * on machines without them. Main thread only. */
 #ifndef ANNOT_LIBRARY_H
 #define ANNOT_LIBRARY_H
 
@@ -12,8 +12,8 @@ struct library_function {
     void *place; /* a pointer to a function, set by library_load */
 };
 
-/* Loads the first of `files` (NULL ends) that the dynamic linker finds, for good. False if it finds
- * no file or the library lacks one of the functions. */
+/* Loads the first of `files` (ends with NULL) that the dynamic linker finds, and never unloads it.
+ * Returns false if all files are missing or the library lacks one of the functions. */
 bool library_load(const char *const *files, const struct library_function *functions, size_t count);
 
 #endif

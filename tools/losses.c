@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See losses.h. */
+/* Implements losses.h. */
 #include "losses.h"
 
 #include "cmd.h"
@@ -10,11 +10,11 @@
 
 /* ---- Samples, stacks, waits ------------------------------------------------------------------ */
 
-/* OF_EXECS: stacks of which each exec may cost one; that is no reason to worry. */
+/* OF_EXECS: stacks; each exec may cost one, which is never significant. */
 enum whole { OF_NOTHING, OF_SAMPLES, OF_STRETCHES, OF_STACKS, OF_EXECS };
 
 struct meaning {
-    const char *begins; /* the fact's name; the first that fits counts */
+    const char *begins; /* prefix of the fact's name; the first match counts */
     enum whole whole;
     const char *means;
 };
@@ -55,7 +55,7 @@ static const struct meaning *meaning_of(const char *name)
     return &unknown;
 }
 
-/* Of how many it is a part, itself included; 0: nobody knows. */
+/* The total that the loss is part of, including it; 0: unknown. */
 static uint64_t whole_of(const struct trace_fact *fact, enum whole whole,
                          const struct sample_wholes *wholes)
 {
@@ -98,7 +98,7 @@ bool sample_loss_counts(const struct trace *trace, const struct sample_wholes *w
     return false;
 }
 
-/* "13 of 7,731 stretches off the CPU", then between `before` and `after` the cause. */
+/* "13 of 7,731 stretches off the CPU", then the cause between around[0] and around[1]. */
 static void print_loss(const struct trace *trace, const struct trace_fact *fact,
                        const struct sample_wholes *wholes, const char *const around[2],
                        FILE *stream)
@@ -177,9 +177,9 @@ void loss_print(const uint64_t *lost)
     printf("\n");
 }
 
-/* ---- On standard error ----------------------------------------------------------------------- */
+/* ---- Standard error -------------------------------------------------------------------------- */
 
-/* One line of all entries of a kind. */
+/* All entries of one kind on one line. */
 struct line {
     enum missing_kind kind;
     const char *before;
@@ -246,7 +246,7 @@ void loss_note(const struct trace *trace, const struct sample_wholes *wholes)
     loss_note_calls(trace);
 }
 
-/* ---- As members of a JSON object ------------------------------------------------------------- */
+/* ---- JSON members ---------------------------------------------------------------------------- */
 
 void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost)
 {

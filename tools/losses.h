@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording lacks, for people: in sums, in a line, in full; and as JSON. Main thread only.
- */
+/* The losses of a recording: as sums, on one line, in full, and as JSON. Main thread only. */
 #ifndef ANNOT_LOSSES_H
 #define ANNOT_LOSSES_H
 
@@ -12,52 +11,53 @@
 
 /* ---- Samples, stacks, waits ------------------------------------------------------------------ */
 
-/* What did arrive: losses are told as a part of it. */
+/* Recorded totals, to which losses are related. */
 struct sample_wholes {
     uint64_t samples;   /* on a CPU */
     uint64_t stretches; /* off the CPU */
 };
 
-/* Anything at all; and so much that it matters: a hundredth or more of its kind, or nobody knows of
- * how much. */
+/* any: there is a loss. counts: it is significant: at least a hundredth of its kind, or of an
+ * unknown total. */
 bool sample_loss_any(const struct trace *trace);
 bool sample_loss_counts(const struct trace *trace, const struct sample_wholes *wholes);
 
-/* A line for each: "  13 of 7,731 stretches off the CPU: the kernel did not tell their end", and
- * below it what it means. To standard output. */
+/* Prints one line per loss: "  13 of 7,731 stretches off the CPU: the kernel did not tell their
+ * end", and its consequence below. */
 void sample_loss_print(const struct trace *trace, const struct sample_wholes *wholes, FILE *stream);
 
-/* All in one line, without meanings: "13 of 7,731 stretches off the CPU (the kernel ...), ...". */
+/* Prints all on one line, without consequences: "13 of 7,731 stretches off the CPU (the kernel
+ * ...), ...". */
 void sample_loss_print_short(const struct trace *trace, const struct sample_wholes *wholes,
                              FILE *stream);
 
-/* A line for each: "  1,000 activities of queues: launched, but never reported". */
+/* Prints one line per loss: "  1,000 activities of queues: launched, but never reported". */
 void queue_loss_print(const struct trace *trace, FILE *stream);
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-/* "1,234 buffer full, 1 too many threads or tracks" and a newline. */
+/* Prints "1,234 buffer full, 1 too many threads or tracks" and a newline. */
 void loss_print(const uint64_t *lost);
 
-/* ---- On standard error ----------------------------------------------------------------------- */
+/* ---- Standard error -------------------------------------------------------------------------- */
 
-/* A line each, where there is anything: "annot: LOST records: 1,234 (buffer full)";
- * "annot: missing: 13 of 7,731 samples (...)"; "annot: MISSING: 11 activities of queues: launched,
- * but never reported"; "annot: remarkable calls: 3 names left out (...)". */
+/* Each prints one line if there is a loss: "annot: LOST records: 1,234 (buffer full)"; "annot:
+ * missing: 13 of 7,731 samples (...)"; "annot: MISSING: 11 activities of queues: launched, but
+ * never reported"; "annot: remarkable calls: 3 names left out (...)". */
 void loss_note_records(const struct trace *trace);
 void loss_note_samples(const struct trace *trace, const struct sample_wholes *wholes);
 void loss_note_queues(const struct trace *trace);
 void loss_note_calls(const struct trace *trace);
 
-/* All of it, and how many processes could not take part. */
+/* Prints all of them, and the number of processes that could not take part. */
 void loss_note(const struct trace *trace, const struct sample_wholes *wholes);
 
-/* ---- As members of a JSON object ------------------------------------------------------------- */
+/* ---- JSON members ---------------------------------------------------------------------------- */
 
-/* {"buffer full":3}: causes that lost something. `lost` has LOSS_COUNT numbers. */
+/* {"buffer full":3}: causes with losses. `lost` has LOSS_COUNT numbers. */
 void missing_json_lost(struct json_doc *doc, const char *key, const uint64_t *lost);
 
-/* {"the fact's name":3}: facts of one kind that are not 0. */
+/* {"the fact's name":3}: nonzero facts of one kind. */
 void missing_json_facts(struct json_doc *doc, const struct trace *trace, enum fact_kind kind,
                         const char *key);
 

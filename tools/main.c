@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the `annot` program; annot_program.c is the rest. */
+/* main() of the `annot` program; annot_program.c holds the rest. */
 #include "annot_program.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names, lines and inlined functions of native frames. See native_names.h. */
+/* Names, lines and inlined functions of native frames. Implements native_names.h. */
 #include "native_names.h"
 
 #include "clock_now.h"
@@ -32,7 +32,7 @@ enum { FILES_MAX = 5, BUILD_ID_TEXT = 2 * 20 + 1 };
 struct named_module {
     uint32_t ordinal;
     const char *path;
-    bool known; /* by its build-id */
+    bool known; /* has a build-id */
     struct code_source *files[FILES_MAX];
     size_t file_count;
 };
@@ -40,12 +40,13 @@ struct named_module {
 struct symbolizing {
     struct trace *trace;
     const char *debug_dir;
-    bool own_only;       /* the user's own code, of files that are not others' */
-    int64_t deadline_ns; /* 0: none */
+    bool own_only;       /* only the user's own code, from trusted files */
+    int64_t deadline_ns; /* 0: unlimited */
     VEC(struct named_module) modules;
 };
 
-/* Nobody but the user and the system has made it, and it is small enough to be read in passing. */
+/* Returns true if the file belongs to the user or the system and is small enough to read at the end
+ * of a recording. */
 static bool is_trusted(int fd)
 {
     struct stat status;
@@ -64,7 +65,7 @@ static bool same_build(const struct elf_file *file, const struct code_module *mo
     return size > 0 && kept == module->build_id_size && memcmp(id, module->build_id, kept) == 0;
 }
 
-/* If it is there, and is the one. */
+/* Adds the file if it exists and has the right build-id. */
 static void try_file(const struct symbolizing *all, struct named_module *named,
                      const struct code_module *module, const char *path)
 {
@@ -120,7 +121,7 @@ static struct named_module *find_module(struct symbolizing *all, uint32_t ordina
     return &all->modules.items[all->modules.count - 1];
 }
 
-/* 1: it has a name now; 0; -ENOMEM. */
+/* 1: named; 0; -ENOMEM. */
 static int name_frame(struct symbolizing *all, uint32_t ordinal, const struct named_module *named)
 {
     struct stacks *stacks = trace_stacks(all->trace);
@@ -138,8 +139,8 @@ static int name_frame(struct symbolizing *all, uint32_t ordinal, const struct na
     return 0;
 }
 
-/* The label of a function at such a place. `like`: that of its code, which has the name if the
- * place has none. The ordinal, or -ENOMEM. */
+/* The label of a function at a place. `like`: the label of its code, which provides the name if the
+ * place has none. Returns the ordinal, or -ENOMEM. */
 static int64_t label_at(struct symbolizing *all, const struct symbol_place *place,
                         const struct label *like)
 {
@@ -157,8 +158,8 @@ static int64_t label_at(struct symbolizing *all, const struct symbol_place *plac
     return stacks_label(stacks, &label);
 }
 
-/* A frame gets the innermost of its places; those that it was inlined into become frames around it.
- * 0 or -ENOMEM. */
+/* Assigns the innermost place to the frame; the functions it was inlined into become enclosing
+ * frames. 0 or -ENOMEM. */
 static int name_places(struct symbolizing *all, uint32_t ordinal, const struct symbol_place *places,
                        size_t count)
 {
@@ -186,7 +187,7 @@ static int name_places(struct symbolizing *all, uint32_t ordinal, const struct s
     return 0;
 }
 
-/* The line of a frame that has a name, and where its function is. 1: it has one; 0; -ENOMEM. */
+/* Adds the line of a named frame, and the source of its function. 1: found; 0; -ENOMEM. */
 static int add_line(struct symbolizing *all, uint32_t ordinal, const struct named_module *named)
 {
     const struct stacks *stacks = trace_stacks_get(all->trace);
@@ -262,7 +263,7 @@ int native_names_add(const char *path, struct store_reader *reader, const char *
     return add_names(path, reader, &all, source, ret_result);
 }
 
-/* ---- In passing ------------------------------------------------------------------------------ */
+/* ---- At the end of a recording --------------------------------------------------------------- */
 
 static bool has_own(const struct trace *trace)
 {

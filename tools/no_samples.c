@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why there is nothing to draw, and what would show more. See no_samples.h. */
+/* Explains why a flame graph is empty, and suggests alternatives. Implements no_samples.h. */
 #include "no_samples.h"
 
 #include "call_counts.h"

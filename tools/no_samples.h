@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording, or what was chosen of it, has no samples for a flame graph. Main thread only. */
+/* The message for a recording, or a selection of it, without samples for a flame graph. Main thread
+ * only. */
 #ifndef ANNOT_NO_SAMPLES_H
 #define ANNOT_NO_SAMPLES_H
 
@@ -14,14 +15,14 @@ struct no_samples {
     struct store_reader *reader;
     const struct selection_values *values;
     const struct selection *selection;
-    bool off_cpu;      /* waits were to be drawn */
-    bool gpu;          /* work of GPUs was */
-    bool calls;        /* calls that were counted were */
-    bool lines;        /* lines that were counted were */
-    const char *value; /* what samples were to count for; NULL: time */
+    bool off_cpu;      /* waits were requested */
+    bool gpu;          /* GPU work was requested */
+    bool calls;        /* counted calls were requested */
+    bool lines;        /* counted lines were requested */
+    const char *value; /* requested value of samples; NULL: time */
 };
 
-/* Says why, as far as that is known. Returns the exit status. */
+/* Prints the reason, if it is known. Returns the exit status. */
 int no_samples_fail(const struct no_samples *about);
 
 #endif

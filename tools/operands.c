@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Process numbers as people type them; names of outputs that say what was recorded and when, and
- * hurt in no shell; and names that say something that is not so. */
+/* Process numbers from the command line; default names of outputs, safe in any shell, from the
+ * command and the time; and a check for misleading extensions of outputs. */
 #include "operands.h"
 
 #include "cmd.h"
@@ -31,7 +31,7 @@ static bool is_there(const struct pid_list *list, int32_t pid)
     return false;
 }
 
-/* The words of a list that is no number. */
+/* Prints a message for a word in the list that is not a number. */
 static int fail_pid(const char *text, size_t length)
 {
     char word[PATH_MAX], quoted[2 * PATH_MAX];
@@ -151,7 +151,7 @@ char *output_default(const char *stem, size_t length, const char *extension,
 
 static const char to_export[] = "annot export writes it, of a recording (.annot)";
 
-/* What people want when they give such a name. */
+/* Hints for extensions of other formats. */
 static const struct {
     const char *extension, *hint;
 } other_formats[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See owner_counts.h. */
+/* Implements owner_counts.h. */
 #include "owner_counts.h"
 
 #include "launch.h"
@@ -15,7 +15,7 @@ void count_add(struct text *text, const char *before, uint64_t count, const char
     text_format(text, "%s%s %s%s", before, number_count(count, number), what, many);
 }
 
-/* Others that are not in the number before. */
+/* Appends, in parentheses, the processes excluded from the number before. */
 static void add_others(struct text *text, uint32_t launched, uint64_t unseen)
 {
     char number[NUMBER_TEXT_SIZE];

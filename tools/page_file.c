@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recording's name to a page in a file, with what there is to say about both. */
+/* Writes the page of a recording to a file, and prints notes about both. */
 #include "page_file.h"
 
 #include "cmd.h"
@@ -34,15 +34,15 @@ struct job {
     struct store_reader *reader;
     struct selection selection;
     char only[1024], ending[1024];
-    struct store_reader *again; /* for the events of a page of GPU time */
+    struct store_reader *again; /* second reader, for the events of a page of GPU time */
     struct gpu_stacks *gpu;
-    struct pass_source source; /* of that */
+    struct pass_source source; /* of `gpu` */
     struct compare *compare;
     const struct table *tables[COMPARE_TABLES_MAX];
     int table_count;
 };
 
-/* An older page is replaced by a new one. */
+/* An existing page may be replaced. */
 static bool is_page(const char *path)
 {
     char head[1024];
@@ -99,7 +99,7 @@ static int write_page(struct job *job, struct page *page)
 
 /* ---- A second recording ---------------------------------------------------------------------- */
 
-/* Other commands are what people compare. */
+/* Differences other than the command are noted: comparing commands is common. */
 static void note_differences(const struct compare *compare)
 {
     struct compare_difference found[COMPARE_DIFFERENCES_MAX];
@@ -141,7 +141,7 @@ static int compare_both(struct job *job)
 
 /* ---- The page -------------------------------------------------------------------------------- */
 
-/* Samples are GPU time by who launched it. */
+/* Converts samples to GPU time by the stack of the launch. */
 static int read_gpu(struct job *job)
 {
     const struct pass_source stored = recording_pass_source(job->reader);

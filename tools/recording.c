@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is this file, if it is no recording? Looks at its first bytes and says so. */
+/* Identifies a file that is not a recording by its first bytes, and prints a message. */
 #include "recording.h"
 
 #include "cmd.h"
@@ -52,7 +52,7 @@ static const struct look looks[] = {
     {"\x0a", 1, "a Perfetto trace", is_export},
 };
 
-/* Printable text throughout? */
+/* Returns true if all bytes are printable text. */
 static bool is_text(const unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -128,7 +128,8 @@ static void fail_open(const char *path, int error)
                  "is it a file that you may read?");
 }
 
-/* A recording that a manifest names, and that cannot be read: whether there is one. */
+/* Prints the error of a manifest's recording that cannot be read. Returns false if all are
+ * readable. */
 static bool fail_part(const char *path)
 {
     struct store_manifest manifest = {0};
@@ -177,7 +178,7 @@ struct store_reader *recording_open_stored(const char *path)
     return rc == 0 ? reader : NULL;
 }
 
-/* What is recorded on several hosts is not followed: whether it is that. */
+/* A recording of several hosts cannot be followed. Returns true after printing that. */
 static bool fail_manifest(const char *path)
 {
     struct store_manifest manifest;
@@ -264,7 +265,7 @@ int recording_fail_output(const char *output, int error)
     return cmd_fail(CMD_FAILED, "cannot write %s: %s\n%s", output, strerror(-error), hint);
 }
 
-/* ---- The recording that was written last ----------------------------------------------------- */
+/* ---- The newest recording -------------------------------------------------------------------- */
 
 static bool is_recording_name(const char *name)
 {
@@ -277,7 +278,8 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* False: there is none. Of equally new ones the last by name. */
+/* Returns false if the directory has no recording. Among equally new ones, takes the last by
+ * name. */
 static bool find_newest(char name[RECORDING_NAME_SIZE])
 {
     DIR *folder = opendir(".");

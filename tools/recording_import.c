@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of other tools where a recording is expected: they become one in a temporary file without a
- * name, once a file and command. */
+/* Accepts files of other tools in place of a recording: each is converted once per command, to a
+ * temporary file without a name. */
 #include "reader.h"
 #include "recording.h"
 
@@ -17,7 +17,7 @@
 
 enum { PLACE_SIZE = 32 };
 
-/* Its descriptor stays open until the command ends: commands open a recording more than once. */
+/* The descriptor stays open until the command ends: commands open a recording more than once. */
 struct imported {
     char *path;
     char place[PLACE_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of line_profiler where a recording is expected: they become one in memory, with the texts
- * of the source files as they lie on this machine, and all commands read that. */
+/* Accepts results of line_profiler in place of a recording: they are converted to one in memory,
+ * with the source files of this machine, which all commands read. */
 #include "collector_sources.h"
 #include "lprof.h"
 #include "reader.h"
@@ -32,7 +32,7 @@ static bool is_lprof(int fd)
     return size > 0 && lprof_begins(head, (size_t)size);
 }
 
-/* What there is of it is read up to one byte more than is allowed, which the reader refuses. */
+/* Reads at most one byte above the limit, which lprof_read refuses. */
 static int read_file(int fd, struct lprof_fault *fault, struct lprof **ret_lprof)
 {
     struct stat status;
@@ -58,7 +58,7 @@ static int set_text(struct trace *trace, const char *text, uint32_t *ret_string)
     return string < 0 ? (int)string : 0;
 }
 
-/* Sources that changed since the results were written are not those that ran. */
+/* The session's time is that of the results: sources changed later are not those that ran. */
 static int add_session(struct trace *trace, int fd)
 {
     struct trace_session *session = trace_session(trace);
@@ -91,7 +91,7 @@ static int reopen(const struct lprof *lprof, struct store_reader **ret_reader)
     if (error == 0)
         error = store_reader_open(path, ret_reader);
     if (error)
-        close(memory); /* else it is open for who opens it again, as long as the command runs */
+        close(memory); /* else it stays open for further readers, as long as the command runs */
     return error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which part of a recording is meant. */
+/* Chooses a part of a recording by the user's options. */
 #include "selection.h"
 
 #include "cmd.h"
@@ -18,7 +18,7 @@
 
 enum { LABEL_SIZE = 4096 };
 
-/* ---- What is meant --------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static int parse_time(const char *name, const char *text, int64_t *ret_ns)
 {
@@ -42,7 +42,7 @@ int selection_check(const struct selection_values *values)
     return status;
 }
 
-/* Is the word this number, or a part of the label? */
+/* Returns true if the word is the number, or a part of the label. */
 static bool matches(const char *word, int32_t number, const char *label)
 {
     char *end;
@@ -84,7 +84,7 @@ static bool wants(void *context, uint32_t thread)
     return *known == 1;
 }
 
-/* Some thread is meant, or there are none at all. */
+/* CMD_OK if a thread is selected, or the recording has no threads. */
 static int check_threads(const struct selection *selection, const char *path)
 {
     const struct selection_values *values = selection->values;
@@ -155,15 +155,15 @@ size_t selection_describe(const struct selection_values *values, char *buffer, s
     return text.length;
 }
 
-/* ---- Is it in the recording? ----------------------------------------------------------------- */
+/* ---- Ranges in the recording ----------------------------------------------------------------- */
 
 struct search {
     const struct trace *trace;
     const char *range;
-    VEC(uint8_t) looked; /* at strings */
-    uint32_t nearest;    /* string; 0: none is near */
-    unsigned distance;   /* of that */
-    const char *bare;    /* what is wanted, without a domain as reports write it; or NULL */
+    VEC(uint8_t) looked; /* by string: already compared */
+    uint32_t nearest;    /* string with the most similar name; 0: unset */
+    unsigned distance;   /* of `nearest` */
+    const char *bare;    /* the requested name without its domain, which reports print; or NULL */
     bool any, found, found_bare;
 };
 
@@ -189,7 +189,7 @@ static int look_at_name(struct search *search, uint32_t name)
     return 0;
 }
 
-/* Those that samples were in. */
+/* Compares the ranges of samples. */
 static int look_at_paths(struct search *search)
 {
     const struct stacks *stacks = trace_stacks_get(search->trace);
@@ -282,8 +282,7 @@ int selection_check_recording(const struct selection_values *values, struct stor
     return status;
 }
 
-/* ---- Values of samples -------------------------------------------------------------------------
- */
+/* ---- Values of samples ---- */
 
 int selection_weight(const char *name, const struct trace *trace, const char *path,
                      struct sample_weight *ret_weight)
@@ -300,7 +299,7 @@ int selection_weight(const char *name, const struct trace *trace, const char *pa
                     name, names);
 }
 
-/* The first set that samples of neither CPU time nor counted calls are of. */
+/* The first set of samples other than CPU time and counted calls. */
 static unsigned other_set(const struct trace *trace)
 {
     const struct sample_sets *sets = trace_sets_get(trace);

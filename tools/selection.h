@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that choose a part of a recording, the same for all commands that read one: threads
- * of a process, a stretch of time, ranges of a name. Main thread only. */
+/* The options that select a part of a recording, common to all commands that read one: threads of a
+ * process, a span of time, ranges of a name. Main thread only. */
 #ifndef ANNOT_SELECTION_H
 #define ANNOT_SELECTION_H
 
@@ -16,7 +16,7 @@ struct selection_values {
     bool gil;
 };
 
-/* Lines of an option table; `at` is the offset of the struct selection_values. */
+/* Entries of an option table; `at` is the offset of the struct selection_values. */
 #define SELECTION_PROCESS(at)                                                                      \
     {"process",   'p',                                                                             \
      OPTION_TEXT, (at) + offsetof(struct selection_values, process),                               \
@@ -54,42 +54,44 @@ struct selection_values {
 struct selection {
     const struct selection_values *values;
     const struct trace *trace;
-    struct pass_selection chosen; /* by these */
-    VEC(uint8_t) threads;         /* 0 not looked at, 1 wanted, 2 not */
+    struct pass_selection chosen; /* by these values */
+    VEC(uint8_t) threads;         /* 0 unknown, 1 selected, 2 excluded */
 };
 
-/* Before the recording is opened: are the times well-formed? CMD_OK, or the message is out. */
+/* Checks the syntax of times before the recording is opened. CMD_OK, or the exit status after a
+ * printed message. */
 int selection_check(const struct selection_values *values);
 
-/* Once it is open and nothing was read of it: has it such a range, and does it last until `from`?
- * CMD_OK, or the message is out. Cost: a pass over the events where there is no such range. */
+/* Call after opening, before reading: checks that the range exists, and that the recording lasts
+ * until `from`. CMD_OK, or the exit status after a printed message. Cost: a pass over the events if
+ * the range does not exist. */
 int selection_check_recording(const struct selection_values *values, struct store_reader *reader,
                               const char *path);
 
-/* `trace` and the values outlive it. CMD_OK, or the message is out: no thread of the recording,
- * which is called `path`, is meant (path NULL: threads may come later). */
+/* `trace` and the values must outlive the selection. CMD_OK, or the exit status after a printed
+ * message if no thread of the recording `path` is selected (path NULL: threads may appear
+ * later). */
 int selection_init(struct selection *selection, const struct selection_values *values,
                    const struct trace *trace, const char *path);
 void selection_fini(struct selection *selection);
 
-/* "alloc:bytes": the value of samples of that name. CMD_OK, or the message is out, with the names
- * that there are: CMD_FAILED. */
+/* Finds the value of samples named "alloc:bytes". CMD_OK, or CMD_FAILED after a message with the
+ * existing names. */
 int selection_weight(const char *name, const struct trace *trace, const char *path,
                      struct sample_weight *ret_weight);
 
-/* Of a recording without events and samples of CPU time, as importers make them of wall-clock time
- * and of memory, the name of the first value that its samples have. False: it is no such recording.
- * Cost: where there are no events, a pass over the
- * samples. */
+/* For a recording without events and samples of CPU time, as importers make from wall-clock time
+ * and memory, returns the name of the first value of its samples. False for other recordings. Cost:
+ * without events, a pass over the samples. */
 enum { SELECTION_VALUE_SIZE = 256 };
 
 bool selection_other_value(struct store_reader *reader, char name[SELECTION_VALUE_SIZE]);
 
-/* Does it take all? */
+/* Returns true if everything is selected. */
 bool selection_is_all(const struct selection *selection);
 
-/* "from 2s to 3s, of thread main": what was chosen, for people. "" if all was. Returns the length.
- */
+/* "from 2s to 3s, of thread main": describes the selection; "" if everything is selected. Returns
+ * the length. */
 size_t selection_describe(const struct selection_values *values, char *buffer, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See signals.h. */
+/* Implements signals.h. */
 #include "signals.h"
 
 #include "clock_now.h"
@@ -17,8 +17,8 @@ static const int faults[SIGNALS_FAULTS] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 
 /* ---- Faults ---------------------------------------------------------------------------------- */
 
-/* Blocked, a fault of annot's own code would end it without the handlers that know it: that of
- * guarded copies, those of sanitizers. */
+/* Fault signals are not blocked: otherwise a fault of annot's own code would kill it without
+ * running its handlers, such as those of guarded copies and of sanitizers. */
 static struct {
     int fd;
     const struct sigaction *before;
@@ -37,7 +37,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     }
     for (size_t i = 0; i < SIGNALS_FAULTS; i++)
         if (faults[i] == number)
-            sigaction(number, &fault_way.before[i], NULL); /* the access repeats and meets that */
+            sigaction(number, &fault_way.before[i],
+                      NULL); /* the access is repeated and reaches the previous handler */
 }
 
 static int catch_faults(struct signals *signals)
@@ -57,7 +58,7 @@ static int catch_faults(struct signals *signals)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* One descriptor for both ways: a fault that comes just before a poll is seen by it. */
+/* One descriptor for both sources: poll also sees a fault signal that arrived just before it. */
 static int open_both(struct signals *signals)
 {
     const int ways[] = {signals->queue_fd, signals->fault_fd};
@@ -80,9 +81,10 @@ int signals_begin(struct signals *signals, bool command)
     for (size_t i = 0; i < SIGNALS_FAULTS; i++)
         sigdelset(&all, faults[i]);
     if (!command)
-        sigdelset(&all, SIGABRT); /* it asks for a core file */
+        sigdelset(&all, SIGABRT); /* requests a core file */
     sigprocmask(SIG_BLOCK, &all, &signals->mask_before);
-    sigaction(SIGCHLD, &normal, &signals->ended_before); /* ignored, no end would be reported */
+    sigaction(SIGCHLD, &normal,
+              &signals->ended_before); /* if ignored, ends would not be reported */
     if (command)
         error = catch_faults(signals);
     signals->queue_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -127,7 +129,8 @@ bool signals_is_end(int number)
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
-/* A closed pipe, a full file, its limit of CPU time; or the witness, which woke it. */
+/* True for signals that annot caused itself: a closed pipe, a full file, its limit of CPU time; or
+ * sent by the witness to wake it. */
 static bool is_own(const struct signals *signals, const struct signal_sent *sent)
 {
     return sent->sender == getpid() || (sent->number == SIGXCPU && sent->code == SI_KERNEL) ||
@@ -164,7 +167,7 @@ bool signals_take(struct signals *signals, struct signal_sent *ret_sent)
 
 /* ---- Passing on ------------------------------------------------------------------------------ */
 
-/* Who signals the processes of a group or container one by one takes that long. */
+/* The time that a sender needs to signal the processes of a group or container one by one. */
 #define ONE_BY_ONE_NS INT64_C(10000000)
 #define SHARED_FOR_NS INT64_C(1000000000)
 
@@ -196,8 +199,8 @@ static bool is_stop(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-/* A stop discards a SIGCONT that waits in the witness, and the other way round. The one that is
- * there came later, to the whole group: the one that is missing must not undo it. */
+/* A stop signal discards a SIGCONT pending in the witness, and vice versa. The pending one came
+ * later, to the whole group, and must not be undone by the missing one. */
 static bool is_undone(const struct signals *signals, const struct signal_sent *sent)
 {
     for (size_t i = 0; i < signals->shared_count; i++) {
@@ -252,7 +255,7 @@ void signals_pass(struct signals *signals, const struct signal_sent *sent, pid_t
 
 /* ---- Stopping -------------------------------------------------------------------------------- */
 
-/* Did the witness continue annot? The signal that did is taken later. */
+/* Returns true if the witness continued annot. The SIGCONT is returned later by signals_take. */
 static bool is_woken(struct signals *signals)
 {
     const struct timespec now = {0};
@@ -282,10 +285,10 @@ bool signals_stop(struct signals *signals, int number, pid_t with)
     sigaction(number, &normal, &before);
     do {
         raise(number);
-        sigprocmask(SIG_UNBLOCK, &mask, NULL); /* here it stops */
+        sigprocmask(SIG_UNBLOCK, &mask, NULL); /* annot stops here */
         sigprocmask(SIG_BLOCK, &mask, NULL);
         woken = is_woken(signals);
-        /* The witness looks, then wakes: meanwhile the command may have stopped again. */
+        /* The witness checks, then wakes annot: the command may have stopped again in between. */
     } while (woken && with > 0 && witness_is_stopped(with));
     sigaction(number, &before, NULL);
     if (with > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The signals of a command that lasts: none but SIGKILL ends annot by itself.
+/* The signals of a long-running command: only SIGKILL ends annot by itself.
  *
- * All signals are blocked and read from a descriptor; those that report a fault of annot's own
- * code still end it. The caller decides which of them end its work, and which go on to a command.
- * One user at a time. Thread-safety: main thread only; other threads block all signals. */
+ * All signals are blocked and read from a descriptor, except for faults of annot's own code, which
+ * end it. The caller decides which signals end its work, and which are passed to a command. One
+ * user at a time. Thread-safety: main thread only; other threads block all signals. */
 #ifndef ANNOT_SIGNALS_H
 #define ANNOT_SIGNALS_H
 
@@ -16,43 +16,45 @@ enum { SIGNALS_FAULTS = 4 };
 
 struct signals {
     bool begun;
-    int fd;       /* to poll: readable once signals_take returns one */
+    int fd;       /* for poll: readable if signals_take would return a signal */
     int queue_fd; /* a signalfd */
-    int fault_fd; /* SIGSEGV, SIGBUS, SIGILL, SIGFPE that other processes sent come separately */
+    int fault_fd; /* pipe with SIGSEGV, SIGBUS, SIGILL, SIGFPE sent by other processes */
     struct witness witness;
-    struct signal_sent shared[WITNESS_SIGNALS_MAX]; /* the group got them, and annot not yet */
+    struct signal_sent shared[WITNESS_SIGNALS_MAX]; /* received by the group, not yet by annot */
     size_t shared_count;
     int64_t shared_ns;
-    struct signal_sent continued; /* what continued annot and is not taken yet; number 0: nothing */
+    struct signal_sent
+        continued; /* the SIGCONT that continued annot and is not taken yet; number 0: unset */
     sigset_t mask_before;
     struct sigaction ended_before, faults_before[SIGNALS_FAULTS];
 };
 
-/* Blocks all signals. `command`: one will run, so a witness is started, and faults that others
- * send are taken; annot has one thread then. 0 or -errno. */
+/* Blocks all signals. `command`: one will run, so the witness is started, and fault signals sent by
+ * other processes are taken; annot must have one thread. 0 or -errno. */
 int signals_begin(struct signals *signals, bool command);
 
-/* In a process forked of annot: signals are as they were before signals_begin. */
+/* Call in a forked child: restores the signals from before signals_begin. */
 void signals_restore_in_child(const struct signals *signals);
 
-/* The next signal, if one came; not those that annot caused itself. */
+/* Returns the next pending signal, except those that annot caused itself. */
 bool signals_take(struct signals *signals, struct signal_sent *ret_sent);
 
-/* Does this signal ask a program to end? */
+/* Returns true for signals that ask a program to end. */
 bool signals_is_end(int number);
 
-/* Before the fork of a command: what the group got so far did not reach it, and is passed on. */
+/* Call before the fork of a command: signals that the group received before did not reach the
+ * command, and are passed on. */
 void signals_expect_command(struct signals *signals);
 
-/* Sends it on to the process `pid`, or to its group where the terminal would have done so; not to
- * a process that got it with annot's group. */
+/* Passes a signal to the process `pid`, or to its group as the terminal would; skips a process that
+ * received it with annot's group. */
 void signals_pass(struct signals *signals, const struct signal_sent *sent, pid_t pid);
 
-/* Stops annot as the signal `number` does by default, until it is continued: by whoever continues
- * it, or because the process `with` (0: none) was continued. True: the witness did, for `with`. */
+/* Stops annot as the signal `number` does by default, until SIGCONT arrives, or the witness
+ * continues annot because the process `with` (0: unset) was continued. True: the witness did. */
 bool signals_stop(struct signals *signals, int number, pid_t with);
 
-/* Drops what still waits, and gives the signals back. Accepts a zeroed object. */
+/* Drops pending signals and restores the previous handling. Accepts a zeroed object. */
 void signals_end(struct signals *signals);
 
 #endif

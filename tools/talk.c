@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See talk.h. */
+/* Implements talk.h. */
 #include "talk.h"
 
 #include "clock_now.h"
@@ -32,7 +32,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* ---- How much is said ------------------------------------------------------------------------ */
+/* ---- Verbosity ------------------------------------------------------------------------------- */
 
 int talk_begin(const struct talk_values *values, int status)
 {
@@ -117,7 +117,7 @@ void status_line_begin(struct status_line *line)
     line->next_ns = line->begin_ns + SECOND_NS;
 }
 
-/* A terminal that can erase a line, in cooked mode, and we in its foreground. */
+/* Requires a terminal that can erase a line, in cooked mode, with annot in its foreground. */
 static bool is_wanted(void)
 {
     struct termios mode;
@@ -218,8 +218,8 @@ static bool begins(const char *text, const char *begin)
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Why GPUs were not recorded, or what is left out of them, and options without effect; --verbose
- * lists all notes. */
+/* Prints why GPUs were not recorded or only in part, and options without effect; --verbose lists
+ * all notes. */
 static void print_own_notes(const struct trace *trace, uint32_t limit)
 {
     uint32_t count = 0;
@@ -248,8 +248,8 @@ static bool nothing_lost(const struct trace *trace, const struct collector_count
 
 static const char prefix[] = "annot: ";
 
-/* A larger recording is not read again: the prompt comes first. LINE_WIDTH: of what is no terminal.
- */
+/* A larger recording is not read again, so that the prompt returns quickly. LINE_WIDTH: width
+ * without a terminal. */
 enum { HEADLINE_RECORDS_MAX = 2000000, LINE_WIDTH = 80, PREFIX_WIDTH = sizeof(prefix) - 1 };
 
 static unsigned line_width(void)
@@ -258,14 +258,14 @@ static unsigned line_width(void)
     return width ? width : LINE_WIDTH;
 }
 
-/* "annot: TEXT", in lines of the terminal's width. */
+/* Prints "annot: TEXT", wrapped at the terminal's width. */
 static void say(const char *text)
 {
     fputs(prefix, stderr);
     term_wrap(stderr, text, line_width(), PREFIX_WIDTH, PREFIX_WIDTH);
 }
 
-/* The same, of which the end stays in one line. */
+/* The same, but `end` is kept on one line. */
 static void say_and(const char *text, const char *end)
 {
     char whole[2 * HEADLINE_SIZE];
@@ -280,7 +280,7 @@ static void say_and(const char *text, const char *end)
     term_wrap(stderr, end, line_width(), PREFIX_WIDTH, PREFIX_WIDTH);
 }
 
-/* What took the time, as the report says it. Whether it was read. */
+/* Prints the report's headline about the use of time. Returns true if the recording was read. */
 static bool print_headline(const char *path, const struct collector_counts *counts,
                            uint32_t stack_count)
 {
@@ -339,7 +339,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
     if (counts->stretch_count)
         count_add(&text, ", ", counts->stretch_count, "wait");
     if (!with_headline) {
-        /* What could not be written has no end of its own. */
+        /* An incomplete recording has no end time. */
         int64_t end_ns = session->end_ns ? session->end_ns : clock_now_ns();
         text_format(&text, " in %s",
                     number_time_plain((uint64_t)(end_ns - session->begin_ns), number));
@@ -350,7 +350,7 @@ static void print_counts(const struct trace *trace, const struct collector_count
                                                   : "");
 }
 
-/* "annot html x.annot", unless its file, x.html, is there already. */
+/* Adds "annot html x.annot", unless the file x.html exists. */
 static void add_export(struct text *text, const struct status_summary *summary, const char *command,
                        const char *extension)
 {
@@ -364,8 +364,7 @@ static void add_export(struct text *text, const struct status_summary *summary, 
         text_format(text, "\n%s %s", command, recording);
 }
 
-/* The answer in words, as a page to look around in, as a timeline: in one line, if they fit, else
- * each in its own. */
+/* Suggests a report, a page, and a timeline: on one line if they fit, else one per line. */
 static void print_next(const struct status_summary *summary)
 {
     static const char before[] = "annot: next: ", gap[] = "    ";
@@ -427,7 +426,7 @@ static void print_nothing(const struct trace *trace, const char *hint)
     fprintf(stderr, "hint: %s\n", hint ? hint : likely_reason(sampling));
 }
 
-/* How the command ended, unless that was as it should be. */
+/* Prints the command's end, unless it was a success. */
 static void print_ending(const struct trace *trace)
 {
     char text[HEADLINE_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands that record say: options for how much, the one live line of `annot attach`, on a
- * terminal only, the summary at a recording's end, and what became of the session of a killed
- * collector. Main thread only. */
+/* Messages of commands that record: verbosity options, the live line of `annot attach` on
+ * terminals, the summary at a recording's end, and the result of recovering a killed collector's
+ * session. Main thread only. */
 #ifndef ANNOT_TALK_H
 #define ANNOT_TALK_H
 
@@ -12,13 +12,13 @@
 
 #include <stdbool.h>
 
-/* ---- How much is said ------------------------------------------------------------------------ */
+/* ---- Verbosity ------------------------------------------------------------------------------- */
 
 struct talk_values {
     bool quiet, verbose;
 };
 
-/* Lines of an option table; `at` is the offset of the struct talk_values. */
+/* Entries of an option table; `at` is the offset of the struct talk_values. */
 #define TALK_OPTIONS(at)                                                                           \
     {"quiet",     'q',                                                                             \
      OPTION_FLAG, (at) + offsetof(struct talk_values, quiet),                                      \
@@ -29,19 +29,19 @@ struct talk_values {
             "also print how threads are sampled and what is missing", NULL                         \
     }
 
-/* Before anything else: from here on cmd_note is silent if that is wanted. 0, or a message was
- * printed: returns `status`. */
+/* Call first: applies --quiet to cmd_note. 0, or `status` after a printed message. */
 int talk_begin(const struct talk_values *values, int status);
 
-/* With --verbose, once the collector is there: the recording, and how threads are sampled. */
+/* With --verbose, after creating the collector: prints the recording's path, and how threads are
+ * sampled. */
 void talk_tell_start(const struct talk_values *values, const struct trace *trace,
                      const char *output);
 
-/* With --verbose, at the end: what the recording says about itself. */
+/* With --verbose, at the end: prints the facts of the recording. */
 void talk_tell_facts(const struct talk_values *values, const struct trace *trace);
 
-/* One line if threads were not sampled in the best way: what was done instead, why, and the remedy
- * as a hint. Nothing if it was, or was not wanted. */
+/* Prints one line if threads were not sampled with the best rung: the rung used, the reason, and
+ * the remedy as a hint. Prints nothing if the best rung was used, or sampling was disabled. */
 void sampling_note(const struct trace *trace);
 
 /* ---- The live line, and the summary ---------------------------------------------------------- */
@@ -53,23 +53,23 @@ struct status_line {
 
 void status_line_begin(struct status_line *line);
 
-/* Shows it, at most twice a second, while standard error is a terminal, we are its foreground, no
- * program has taken its keys over, and the user does not want quiet. */
+/* Prints the line, at most twice a second, while standard error is a terminal in cooked mode with
+ * annot in its foreground, unless --quiet is given. */
 void status_line_update(struct status_line *line, const struct collector *collector);
 void status_line_clear(struct status_line *line);
 
 struct status_summary {
     const struct collector *collector;
     const char *output;
-    const char *also; /* what is written of it next; NULL = nothing */
-    const char *hint; /* why there is nothing, if there is nothing; NULL: what is likely */
-    bool verbose;     /* lists are whole */
-    bool volumes;     /* the output is the first of them */
-    bool incomplete;  /* not all could be written; the message is out */
+    const char *also; /* file written next from the recording; NULL: unset */
+    const char *hint; /* explains an empty recording; NULL: the usual reasons */
+    bool verbose;     /* print complete lists */
+    bool volumes;     /* `output` is the first of several volumes */
+    bool incomplete;  /* writing failed, after a printed message */
 };
 
-/* On standard error: what took the time, what was recorded and what was lost, what to type next. Of
- * this only the losses if the user wants quiet. Whether anything was recorded. */
+/* Prints to standard error the use of time, the numbers of records and losses, and suggested
+ * commands; with --quiet only the losses. Returns true if there are records. */
 bool status_line_summary(const struct status_summary *summary);
 
 /* ---- Recovered sessions ---------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See term.h: numbers by integers and snprintf, never the locale.
+/* Implements term.h: numbers by integers and snprintf, never the locale.
  *
- * Own UTF-8 decoding and width ranges: the C library's depend on the locale, which annot leaves
- * alone so that its output is the same everywhere. */
+ * UTF-8 decoding and character widths are implemented here: the C library's depend on the locale,
+ * which annot leaves unset so that its output is the same everywhere. */
 #include "term.h"
 
 #include "vec.h"
@@ -36,8 +36,8 @@ bool term_color(int fd, const char *when)
     return isatty(fd) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
 }
 
-/* One character: its bytes (at least 1) and code point; broken bytes and what is hidden give '?'.
- */
+/* Decodes one character: its length in bytes (at least 1) and code point; invalid bytes and hidden
+ * characters give '?'. */
 static size_t decode(const char *text, uint32_t *ret_point)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -58,7 +58,7 @@ static size_t decode(const char *text, uint32_t *ret_point)
     bool too_long = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
     if (too_long || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
         return 1;
-    /* C1 controls and the marks that turn the writing direction stay out of terminals. */
+    /* C1 controls and bidirectional controls are kept from terminals. */
     bool hidden = point < 0xa0 || (point >= 0x202a && point <= 0x202e) ||
                   (point >= 0x2066 && point <= 0x2069);
     *ret_point = hidden ? '?' : point;
@@ -95,13 +95,13 @@ static size_t point_width(uint32_t point)
     return is_in(wide, sizeof(wide) / sizeof(*wide), point) ? 2 : 1;
 }
 
-/* A character as it is shown. */
+/* A character as printed. */
 struct glyph {
     size_t columns, size;
     char bytes[TERM_GLYPH_SIZE];
 };
 
-/* As shells write it in $'...'. */
+/* Escapes a byte as shells do in $'...'. */
 static struct glyph escape(unsigned char byte)
 {
     static const char bytes[] = "\a\b\t\n\v\f\r\033", letters[] = "abtnvfre";
@@ -113,7 +113,7 @@ static struct glyph escape(unsigned char byte)
     return glyph;
 }
 
-/* The first character of a text and behind which byte the next one begins. */
+/* Takes the first character and moves *text past it. */
 static struct glyph take_glyph(const char **text)
 {
     struct glyph glyph = {.size = 1, .bytes = "?"};
@@ -179,7 +179,7 @@ size_t term_shorten(const char *text, size_t width, char *buffer, size_t buffer_
     return term_text_width(buffer);
 }
 
-/* Does what follows belong to what is before it: the unit of a number? */
+/* Returns true if the word is the unit of the number before it. */
 static bool is_unit(const char *word)
 {
     static const char *const units[] = {"%", "ns", "us", "ms", "s", "KiB", "MiB", "GiB", "points"};
@@ -191,7 +191,7 @@ static bool is_unit(const char *word)
     return false;
 }
 
-/* May a line end before this blank? */
+/* Returns true if a line may end before this blank. */
 static bool is_break(const char *text, const char *at)
 {
     bool number = at > text && at[-1] >= '0' && at[-1] <= '9';
@@ -267,11 +267,11 @@ void term_print(const char *text)
 
 /* ---- Grids ----------------------------------------------------------------------------------- */
 
-/* All texts in one array, measured when it is printed. */
+/* All texts are in one array, and measured when printed. */
 
 enum { FIRST_MIN = 24, FILL_MIN = 16, GAP = 2 };
 
-enum { COLUMNS_MAX = 2000 }; /* as many as SQLite gives */
+enum { COLUMNS_MAX = 2000 }; /* SQLite's limit */
 
 struct grid_cell {
     size_t at;         /* of its text */
@@ -285,8 +285,8 @@ struct grid {
     VEC(struct grid_cell) cells;
     size_t widths[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
-    size_t first_max; /* 0 = as wide as it needs */
-    size_t fills;     /* a column; 0: none */
+    size_t first_max; /* 0: as wide as needed */
+    size_t fills;     /* index of the filling column; 0: unset */
     bool brief;
     bool no_memory;
 };
@@ -294,7 +294,7 @@ struct grid {
 struct cell_buffer {
     char *text;
     size_t size;
-    size_t blanks;     /* owed before the next text */
+    size_t blanks;     /* pending before the next text */
     const char *style; /* of this text; or NULL */
 };
 
@@ -374,7 +374,7 @@ void grid_limit_first(struct grid *grid, size_t width)
     grid->first_max = width;
 }
 
-/* Columns that the shown ones take, without the first. */
+/* Width of the visible columns after the first. */
 static size_t width_of_rest(const struct grid *grid)
 {
     size_t width = 0;
@@ -383,7 +383,7 @@ static size_t width_of_rest(const struct grid *grid)
     return width;
 }
 
-/* Of those that are less wanted than `rank`. */
+/* Hides the column of the highest rank above `rank`. */
 static bool hide_least_wanted(struct grid *grid, unsigned rank)
 {
     size_t worst = 0;
@@ -396,8 +396,8 @@ static bool hide_least_wanted(struct grid *grid, unsigned rank)
     return worst != 0;
 }
 
-/* The column that fills gets what is left, and first what those have that are wanted less. Returns
- * how many are hidden. */
+/* Fits the filling column: first hides columns of higher rank, then shrinks it. Returns the number
+ * of hidden columns. */
 static size_t fit_filling(struct grid *grid, size_t width)
 {
     size_t hidden = 0, fills = grid->fills;
@@ -413,7 +413,7 @@ static size_t fit_filling(struct grid *grid, size_t width)
     return hidden;
 }
 
-/* Decides what is hidden and how wide the first column is. */
+/* Chooses the hidden columns and the width of the first column. */
 static void fit(struct grid *grid, size_t width, size_t *ret_hidden)
 {
     if (grid->first_max && grid->widths[0] > grid->first_max)
@@ -429,7 +429,7 @@ static void fit(struct grid *grid, size_t width, size_t *ret_hidden)
         grid->widths[0] = room;
 }
 
-/* Padding waits in cell->blanks until a text follows, so that no line ends in blanks. */
+/* Padding is kept in cell->blanks until a text follows, so that lines do not end in blanks. */
 static void print_cell(const struct grid *grid, size_t column, const char *text,
                        struct cell_buffer *cell)
 {

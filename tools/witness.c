@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See witness.h. A request for signals has a number, which its answer repeats. An answer that
- * comes late is read with the next one: its signals are in no other. */
+/* Implements witness.h. A request for signals has a number, which its answer repeats. A late answer
+ * is read with the next one: its signals are in no other. */
 #include "witness.h"
 
 #include "proc_info.h"
@@ -52,7 +52,7 @@ static bool answer(int fd, int signal_fd, uint32_t number)
     return send(fd, &answer, ANSWER_HEAD + count * sizeof(*answer.sent), MSG_NOSIGNAL) > 0;
 }
 
-/* Also right after it was told to watch: the command may run again before annot stops. */
+/* Also called right after a request to watch: the command may run again before annot stops. */
 static void wake(pid_t annot, pid_t command)
 {
     if (!witness_is_stopped(command) && witness_is_stopped(annot))
@@ -70,7 +70,7 @@ static void serve(int fd, int signal_fd, pid_t annot)
             continue;
         }
         if (recv(fd, &request, sizeof(request), 0) != sizeof(request))
-            return; /* annot is gone */
+            return; /* annot has ended */
         if (request.number == 0)
             watched = request.watched;
         else if (!answer(fd, signal_fd, request.number))
@@ -78,7 +78,7 @@ static void serve(int fd, int signal_fd, pid_t annot)
     }
 }
 
-/* A reader of a pipe that annot had waits for annot, not for the witness. */
+/* Closes annot's descriptors, so that the reader of a pipe waits only for annot. */
 static void close_all_but(int fd)
 {
 #ifdef SYS_close_range
@@ -105,7 +105,7 @@ static void run(int fd, pid_t annot)
 
 /* ---- annot ----------------------------------------------------------------------------------- */
 
-/* The child of a child: whoever looks at annot's children looks for the command. */
+/* Starts the witness as a grandchild: annot's only child is the command. */
 static void start(int fd)
 {
     pid_t annot = getpid(), pid = fork();
@@ -134,7 +134,7 @@ static int begin(struct witness *witness)
     return 0;
 }
 
-/* The witness begins with all signals blocked: annot's handlers are not for it. */
+/* The witness starts with all signals blocked, since annot's handlers are not meant for it. */
 int witness_begin(struct witness *witness)
 {
     sigset_t all, before;
@@ -152,7 +152,7 @@ static bool request(const struct witness *witness, struct request what)
            send(witness->fd, &what, sizeof(what), MSG_NOSIGNAL) == (ssize_t)sizeof(what);
 }
 
-/* A fault that another process sends, which annot handles at once, does not end the wait. */
+/* Fault signals from other processes, which annot handles at once, do not end the wait. */
 static bool wait_for_answer(const struct witness *witness)
 {
     const struct timespec patience = {.tv_sec = PATIENCE_S};
@@ -172,7 +172,7 @@ size_t witness_ask(struct witness *witness, struct signal_sent *sent, size_t roo
     while (answer.number != witness->asked && wait_for_answer(witness)) {
         ssize_t size = recv(witness->fd, &answer, sizeof(answer), MSG_DONTWAIT);
         if (size < (ssize_t)ANSWER_HEAD)
-            break; /* the witness is gone */
+            break; /* the witness has ended */
         size_t got = ((size_t)size - ANSWER_HEAD) / sizeof(*sent);
         for (size_t i = 0; i < got && count < room; i++)
             sent[count++] = answer.sent[i];

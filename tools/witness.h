@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A small process of annot's own group that shows which signals the whole group got.
+/* A small process in annot's group that shows which signals were sent to the whole group.
  *
- * A signal does not say whether it was sent to one process or to its group. Every signal to the
- * group waits in the witness, too, so a signal that the witness does not have was sent to annot
- * alone. While annot is stopped, the witness continues it once the command runs again or has
- * ended. It ends when annot does. Thread-safety: main thread only. */
+ * A signal does not carry whether it was sent to one process or to its group. Signals to the group
+ * are also pending in the witness, so a signal that the witness lacks was sent to annot alone.
+ * While annot is stopped, the witness continues it once the command runs again or has ended. It
+ * ends with annot. Thread-safety: main thread only. */
 #ifndef ANNOT_WITNESS_H
 #define ANNOT_WITNESS_H
 
@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct witness {
-    pid_t pid; /* 0: there is no witness */
+    pid_t pid; /* 0: not running */
     int fd;
     uint32_t asked; /* number of the last request for signals */
 };
@@ -28,15 +28,15 @@ struct signal_sent {
 
 enum { WITNESS_SIGNALS_MAX = 64 };
 
-/* With all signals blocked and one thread. 0 or -errno. */
+/* Requires blocked signals and a single thread. 0 or -errno. */
 int witness_begin(struct witness *witness);
 
-/* Reads at most `room` signals that it got and did not report yet; returns their number. Waits two
- * seconds for an answer; the signals of a later one come with the next call. Costs two switches
- * between processes. */
+/* Reads at most `room` signals that the witness received and did not report yet; returns their
+ * number. Waits two seconds for an answer; a later answer is returned by the next call. Costs two
+ * context switches. */
 size_t witness_ask(struct witness *witness, struct signal_sent *sent, size_t room);
 
-/* From now on, continues annot when the process `pid` is not stopped; 0: ends that. */
+/* From now on, continues annot when the process `pid` is not stopped; 0: stops watching. */
 void witness_watch(const struct witness *witness, pid_t pid);
 
 bool witness_is_stopped(pid_t pid);

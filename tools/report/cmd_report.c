@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot report`: where the time went, as tables that add up (profile/report.h), and how they are
- * printed. A recording that is damaged is shown as far as it is whole, with exit 1. */
+/* `annot report`: tables of times that add up (profile/report.h), and options for printing them. Of
+ * a damaged recording the intact part is shown, with exit 1. */
 #include "cmd.h"
 #include "out_stream.h"
 #include "reader.h"
@@ -24,7 +24,7 @@
 
 struct report_values {
     const char *sort, *by, *table, *value, *callers, *color;
-    struct selection_values selection; /* its range: of samples only */
+    struct selection_values selection; /* its range applies to samples only */
     uint64_t limit, functions;
     const char *source_of;
     bool all, wide, python, native, tree, json, csv, lines, source;
@@ -71,7 +71,7 @@ static const enum range_column sort_columns[] = {
 
 static const char by_words[] = "path|name|process|thread";
 
-/* Which of the words, counted from 0. */
+/* The index of `word` in `words`. */
 static unsigned word_index(const char *words, const char *word)
 {
     unsigned index = 0;
@@ -85,7 +85,7 @@ static unsigned word_index(const char *words, const char *word)
     return 0;
 }
 
-/* All tables, or the one that was named. CMD_OK, or the message is out. */
+/* Chooses all tables, or the named one. CMD_OK, or the exit status after a printed message. */
 static int choose_tables(const struct report_values *values, const struct report *report,
                          struct report_tables *ret_tables)
 {
@@ -103,7 +103,7 @@ static int choose_tables(const struct report_values *values, const struct report
                : cmd_fail(CMD_MISUSE, "there is no table \"%s\"\none of %s", values->table, names);
 }
 
-/* For programs. Errors of the output have their message. */
+/* Prints machine-readable output, and a message for errors of the output. */
 static int print_data(const struct report_values *values, const struct report_tables *tables)
 {
     const struct out_stream_options options = {0};
@@ -120,7 +120,7 @@ static int print_data(const struct report_values *values, const struct report_ta
     return rc;
 }
 
-/* The tables that options stand for. */
+/* Prints the tables that options select. */
 static int print_named(const struct report_values *values, const struct report *report,
                        const struct report_view *view)
 {
@@ -144,7 +144,7 @@ static int print_named(const struct report_values *values, const struct report *
     return rc;
 }
 
-/* 0, -errno, or the status of a message. */
+/* 0, -errno, or the exit status after a printed message. */
 static int print_report(const struct report_values *values, const struct report *report,
                         const struct report_view *view)
 {
@@ -176,7 +176,7 @@ static int print_report(const struct report_values *values, const struct report 
                : rc;
 }
 
-/* Whether --limit is that of the tables of functions too. */
+/* Returns true if --limit also applies to the tables of functions. */
 static bool limits_functions(const struct cmd_call *call)
 {
     const struct report_values *values = call->values;
@@ -184,7 +184,8 @@ static bool limits_functions(const struct cmd_call *call)
            (options_given(call->options, "limit") && !options_given(call->options, "functions"));
 }
 
-/* The whole report of an open recording: 0, -errno, or the status of a message. */
+/* Makes and prints the report of an open recording: 0, -errno, or the exit status after a printed
+ * message. */
 static int make_report(const struct cmd_call *call, const char *path, struct store_reader *reader,
                        const struct selection *selection)
 {

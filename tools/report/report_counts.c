@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot report --source` of a recording with lines that were counted: function by function, how
- * often each line ran and how long that took, beside the source.
+/* `annot report --source` of a recording with counted lines: prints, function by function, the
+ * source with the hits and the time of each line.
  *
- * What has most of the time comes first and fits on a screen: of long functions the lines that have
- * some of it, and those around them. A function or file that was named is shown whole. */
+ * The function with the most time comes first, and the output fits on a screen: for long functions
+ * it has the lines with a share of the time, and those around them. A named function or file is
+ * printed in full. */
 #include "report_counts.h"
 
 #include "call_label.h"
@@ -18,11 +19,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lines around one that is shown; of a function that is short enough, all are. A line is hot from a
- * hundredth of its function's time on, and styled from a tenth. */
+/* CONTEXT: lines around a printed one. SHORT: functions below this length are printed in full. A
+ * line is hot from a hundredth of its function's time on, and styled from a tenth. */
 enum { CONTEXT = 1, SHORT = 24, SCREEN = 40, HOT_PART = 100, STYLED_PART = 10 };
 
-/* Columns before the source; with so few behind them lines are not cut. */
+/* Columns before the source; with less than ROOM_MIN after them, lines are not cut. */
 enum { BEFORE = 52, SELF = 8, ROOM_MIN = 30, HEAT = 4 };
 
 struct counts_view {
@@ -35,16 +36,16 @@ struct counts_view {
     FILE *out;
     uint64_t whole_ns;
     uint32_t printed; /* lines */
-    bool has_self;    /* the time of some lines is not all their own */
+    bool has_self;    /* on some line, self time differs from the time */
 };
 
-/* Of a function: where its text is, and what of that is shown. */
+/* The source of a function, and the part of it to print. */
 struct extent {
     struct line_extent of;
-    bool whole; /* all of its lines are shown */
-    bool ran;   /* those that ran, as of a module, whose functions are there by themselves, or
-                   where there is no text: */
-    bool hot;   /* of many the hot ones */
+    bool whole; /* all lines */
+    bool ran; /* only lines that ran: of a module, whose functions are separate, or without the text
+               */
+    bool hot; /* only hot lines */
 };
 
 static struct extent extent_of(const struct counts_view *v,
@@ -112,7 +113,8 @@ static bool is_hot(const struct line_count_function *function, const struct line
     return line->time_ns > 0 && line->time_ns * HOT_PART >= function->time_ns;
 }
 
-/* The lines of a function from `at` on: is one of them that is near `line` hot? */
+/* Returns true if a line near `line` is hot. `at`: index of a line of the function to start
+ * from. */
 static bool is_near_hot(const struct counts_view *v, const struct line_count_function *function,
                         uint32_t at, uint32_t line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot report --source` of a recording with lines that were counted. Main thread only. */
+/* `annot report --source` of a recording with counted lines. Main thread only. */
 #ifndef ANNOT_REPORT_COUNTS_H
 #define ANNOT_REPORT_COUNTS_H
 
@@ -11,7 +11,7 @@
 struct report;
 struct report_view;
 
-/* As report_source(). false: no line of that name was counted, and nothing was shown. */
+/* Like report_source(). false: `name` has no counted lines; prints nothing. */
 bool report_counts_source(const struct report *report, const struct report_view *view,
                           const char *name, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A report for programs: as JSON, and as one CSV table (RFC 4180, but for line ends) of all its
+/* Machine-readable reports: as JSON, and as one CSV table (RFC 4180 except for line ends) of all
  * tables. */
 #include "report_data.h"
 
@@ -42,8 +42,8 @@ static void json_cell(struct json_doc *doc, const struct table_column *column,
     }
 }
 
-/* The members of a row, whose object stays open. What is in no other row has the same members as
- * those, and one that says what it is. */
+/* Writes the members of a row and leaves its object open. The rest, outside all rows, has the same
+ * members, and one that names it. */
 static void json_row(struct json_doc *doc, const struct table *table, const struct table_row *row)
 {
     if (row->rest)
@@ -53,7 +53,7 @@ static void json_row(struct json_doc *doc, const struct table *table, const stru
             json_cell(doc, &table->columns[i], &row->cells[i]);
 }
 
-/* Parts are an array in the row that they are of. */
+/* Parts are an array in the row that they belong to. */
 static void json_rows(struct json_doc *doc, const struct table *table, struct table_row *row)
 {
     bool in_row = false, in_parts = false;
@@ -108,7 +108,7 @@ int report_json(const struct report_tables *tables, struct out_stream *out)
 
 enum { CSV_COLUMNS_MAX = 256 };
 
-/* All columns of all tables, each name once. */
+/* The columns of all tables, each name once. */
 struct header {
     const char *names[CSV_COLUMNS_MAX];
     unsigned count;
@@ -131,7 +131,7 @@ static void header_add(struct header *header, const struct table *table)
     }
 }
 
-/* Those of facts last. */
+/* Columns of facts come last. */
 static void header_init(struct header *header, const struct report_tables *tables)
 {
     header->count = 0;
@@ -155,7 +155,7 @@ static void csv_cell(struct out_stream *out, enum column_type type, const struct
         out_advance(out, (size_t)(json_put_uint(at, cell->count) - at));
 }
 
-/* `columns`: of the table, by that of the header; UINT_MAX: it has none. */
+/* `columns`: the table's column for each column of the header; UINT_MAX: missing. */
 static void csv_row(struct out_stream *out, const struct table *table, const unsigned *columns,
                     unsigned count, const struct table_row *row)
 {

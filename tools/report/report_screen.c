@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first screen of `annot report`: where the time went, in words, then the few tables that
- * matter, own code first. All of it is of the tables and facts of profile/report.h. */
+/* The first screen of `annot report`: where the time went, in words, then the few most relevant
+ * tables, own code first. All content comes from the tables and facts of profile/report.h. */
 #include "report_screen.h"
 
 #include "cmd.h"
@@ -30,7 +30,7 @@
 
 /* ---- The headline ---------------------------------------------------------------------------- */
 
-/* "39 % ready but without a processor" stands out as the column does. */
+/* Gives "39 % ready but without a processor" the style of the column. */
 static void mark_ready(struct screen_text *text)
 {
     const char *phrase = wait_phrase(WAIT_PREEMPTED);
@@ -118,7 +118,7 @@ static size_t format_counts(const struct screen *screen, bool with_rate, struct 
     return counts;
 }
 
-/* Without the rate if it is one line then, and two with it. */
+/* Omits the rate if that makes it one line; two lines include it. */
 static void put_counts(const struct screen *screen)
 {
     char buffer[512];
@@ -140,7 +140,7 @@ static void put_counts(const struct screen *screen)
 
 enum { SAMPLES_LEAST = 5 };
 
-/* Half of the width in which the first row's share of CPU time lies, 19 times of 20, in points:
+/* Half the width of the 95 % confidence interval of the first row's share of CPU time, in points:
  * 1.96 times the root of p (1 - p) / n, where n samples of one weight would be as precise. */
 static double imprecision(const struct screen *screen)
 {
@@ -157,14 +157,14 @@ static double imprecision(const struct screen *screen)
     return 196 * guess;
 }
 
-/* A line that may need several: "hint: ..." */
+/* Prints text after "hint: " or the like, wrapped and indented. */
 static void put_line(const struct screen *screen, const char *before, const char *text)
 {
     fputs(before, screen->out);
     screen_put_wrapped(screen, STYLE_DIM, text, (unsigned)strlen(before));
 }
 
-/* How much is to be made of shares of few samples. */
+/* Warns if shares are based on few samples. */
 static void put_few(const struct screen *screen)
 {
     double points = screen->facts->own ? imprecision(screen) : 0;
@@ -182,7 +182,7 @@ static void put_few(const struct screen *screen)
     screen_put_wrapped(screen, STYLE_DIM, text, 0);
 }
 
-/* What a tenth of the time and more was waited for, nobody knows. */
+/* Names short waits, which have no place, if they are at least a tenth of the time. */
 static void put_brief(const struct screen *screen)
 {
     enum { BRIEF_PART = 10 };
@@ -203,7 +203,7 @@ static bool counts_lines(const struct screen *screen)
     return counts && line_counts_functions(counts, &functions) > 0;
 }
 
-/* Where nothing else was recorded, they are the answer. */
+/* Prints counted lines if there is no other data. */
 static void put_lines(const struct screen *screen)
 {
     const struct report_facts *facts = screen->facts;
@@ -217,8 +217,8 @@ static void put_lines(const struct screen *screen)
 
 enum { NEXT_SHOWN = 3 };
 
-/* Of this very recording, which need not be the newest. In one line if they fit, else each in its
- * own. */
+/* Suggests commands for this recording, which may not be the newest: on one line if they fit, else
+ * one per line. */
 static void put_next(const struct screen *screen)
 {
     static const char before[] = "next: ", indent[] = "      ", gap[] = "     ";
@@ -260,10 +260,11 @@ static void put_end(const struct screen *screen)
     put_next(screen);
 }
 
-/* Of open_memstream(). False: there was no memory for all of the text, which is freed. */
+/* Closes a stream of open_memstream(). Returns false, after freeing the text, if memory was
+ * insufficient. */
 static bool close_text(FILE *stream, char **text)
 {
-    bool whole = ferror(stream) == 0; /* fclose() does not tell again */
+    bool whole = ferror(stream) == 0; /* fclose() does not report it again */
     whole &= fclose(stream) == 0 && *text;
     if (whole)
         return true;
@@ -272,7 +273,7 @@ static bool close_text(FILE *stream, char **text)
     return false;
 }
 
-/* What is missing, as the other reports tell it; its lines are of any width. */
+/* Prints the losses as the other reports do; its lines may have any width. */
 static int put_missing(const struct screen *screen)
 {
     char *text = NULL;
@@ -296,7 +297,7 @@ static int put_missing(const struct screen *screen)
     return 0;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The screen ------------------------------------------------------------------------------ */
 
 struct screen screen_init(const struct report *report, const struct report_view *view)
 {
@@ -318,7 +319,7 @@ struct screen screen_init(const struct report *report, const struct report_view 
     };
 }
 
-/* Rows for a screen that is still too long with those before. */
+/* Row limits, tried in order until the text fits on a screen. */
 static const struct screen_rows less[] = {
     {10, 10, 10, 6, 6, 6, 3}, {8, 8, 8, 5, 4, 5, 3}, {6, 6, 6, 4, 3, 4, 3},
     {6, 6, 6, 3, 0, 3, 3},    {5, 0, 5, 2, 0, 2, 3}, {5, 0, 4, 2, 0, 2, 2},
@@ -355,7 +356,7 @@ static int put_all(const struct screen *screen)
     return rc;
 }
 
-/* Into a text of its own, which the caller frees. */
+/* Prints to a memory buffer, which the caller frees. */
 static int make_text(const struct screen *like, char **ret_text)
 {
     struct screen screen = *like;
@@ -376,7 +377,7 @@ static unsigned count_lines(const char *text)
     return count;
 }
 
-/* With the rows that were asked for, or, if none were, with so many that it is one screen. */
+/* Uses the requested number of rows, or, without a request, as many as fit on a screen. */
 int report_screen(const struct report *report, const struct report_view *view)
 {
     const size_t levels = view->limited ? 0 : sizeof(less) / sizeof(*less);

@@ -10,10 +10,10 @@ struct report_view;
 struct report;
 struct screen;
 
-/* To standard output. */
+/* The state for printing to standard output. */
 struct screen screen_init(const struct report *report, const struct report_view *view);
 
-/* The answer, on one screen: 0 or -ENOMEM, or the status of a message. */
+/* Prints the summary, on one screen: 0 or -ENOMEM, or the exit status after a printed message. */
 int report_screen(const struct report *report, const struct report_view *view);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot report --source`: the source, with what each of its lines took.
+/* `annot report --source`: prints source with the time of each line.
  *
- * Of hot functions the lines that samples were at, and some around them; of a file or function that
- * was named, all. A line of own code has the time of what libraries do for it, as in the table of
- * lines; one of a file of others its own, with the native code it calls. Total has all that it
- * called. */
+ * For hot functions, the lines with samples and some around them; for a named file or function, all
+ * lines. A line of own code includes the time of libraries it calls, as in the table of lines; a
+ * line of other code has its own time and that of the native code it calls. Total includes all
+ * callees. */
 #include "report_source.h"
 
 #include "call_label.h"
@@ -24,8 +24,8 @@
 
 enum { CONTEXT = 2, HOT_PART = 50, LINE_MAX_BYTES = 1024, STYLED_PART = 10, WAITS_PART = 1000 };
 
-/* Columns of a time, of the bar, of all before the source with one time, of total and samples; with
- * so many there is room for these. */
+/* Columns of a time, of the bar, of all before the source with one time, and of total and samples;
+ * these are printed if the width is at least WIDE. */
 enum { TIME = 8, HEAT = 4, BEFORE = 28, MORE = 17, ROOM_MIN = 30, WIDE = 110 };
 
 struct source_view {
@@ -41,15 +41,15 @@ struct source_view {
     struct line_sums *by_label;
     bool *own_sources; /* by source: files of own code */
     bool with_waits, by_value, has_waits;
-    uint64_t whole, most; /* time of all; of the line that has most */
+    uint64_t whole, most; /* time of all; of the line with the most */
 };
 
-/* What a line took. */
+/* The time of a line. */
 struct cost {
     uint64_t time, cpu, waits, hits;
 };
 
-/* Of an own file, with what libraries did; else its own. */
+/* A line of an own file includes the time of libraries; other lines have their own time. */
 static struct cost cost_of(const struct source_view *v, const struct file_line *line)
 {
     const struct line_sums *sums = &line->sums;
@@ -61,9 +61,9 @@ static struct cost cost_of(const struct source_view *v, const struct file_line *
     return (struct cost){sums->self_ns + off_ns, sums->self_ns, sums->waiting_ns, sums->count};
 }
 
-/* ---- What is shown --------------------------------------------------------------------------- */
+/* ---- Choosing lines -------------------------------------------------------------------------- */
 
-/* Lines of one file: [0, count] */
+/* The printed lines of one file: [0, count] */
 struct shown {
     uint32_t source;
     uint32_t count;
@@ -106,7 +106,7 @@ static bool is_hot(const struct source_view *v, uint32_t label)
            (sums->waiting_ns > 0 && sums->waiting_ns * HOT_PART >= v->all->waiting_ns);
 }
 
-/* A function's head, and what is around its lines that samples were at. */
+/* Shows a function's head, and the surroundings of its lines with samples. */
 static void show_row(const struct source_view *v, struct shown *shown, const struct line_row *row,
                      bool whole)
 {
@@ -136,7 +136,7 @@ static void choose(const struct source_view *v, struct shown *shown)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* NULL: nothing is known of it. */
+/* NULL: a line without data. */
 static const struct file_line *find_line(const struct source_view *v, uint32_t source,
                                          uint32_t line)
 {
@@ -269,14 +269,14 @@ static bool print_lines(const struct source_view *v, const struct shown *shown)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* The first and the time of lines of one file. */
+/* The range of lines of one file, and their time. */
 struct file_part {
     uint32_t begin, end;
     uint64_t time_ns, shown_ns;
 };
 
-/* The lines of one file are `lines[begin]` to `lines[end - 1]`: which of them are shown. -ENOMEM.
- */
+/* Chooses the printed lines among `lines[begin]` to `lines[end - 1]`, those of one file.
+ * -ENOMEM. */
 static int choose_lines(const struct source_view *v, struct file_part *part,
                         struct shown *ret_shown)
 {
@@ -298,7 +298,7 @@ static int choose_lines(const struct source_view *v, struct file_part *part,
     return 0;
 }
 
-/* 1: some are printed; without `print` nothing is. */
+/* 1: lines are printed; `print` false: only chooses them. */
 static int take_file(const struct source_view *v, struct file_part *part, bool print)
 {
     struct shown shown;
@@ -318,7 +318,7 @@ static int most_first(const void *left, const void *right)
     return a->begin < b->begin ? -1 : 1;
 }
 
-/* How many: own ones, then the others. */
+/* Returns the number of files: own ones first. */
 static uint32_t find_files(const struct source_view *v, struct file_part *files)
 {
     uint32_t count = 0, own = 0;
@@ -338,7 +338,7 @@ static uint32_t find_files(const struct source_view *v, struct file_part *files)
     return count;
 }
 
-/* What follows, and what of the time is not in it. */
+/* Prints the title, and the share of the time that is not in the lines below. */
 static void print_title(const struct source_view *v, const struct file_part *files, uint32_t count)
 {
     const struct report_facts *facts = report_facts(v->report);
@@ -367,7 +367,7 @@ static int fail(const char *name)
                                        "report --lines lists all lines");
 }
 
-/* 0 or -ENOMEM. Of a label, `total_ns` is its time in own code. */
+/* 0 or -ENOMEM. For a label, `total_ns` is its time in own code. */
 static int add_labels(struct source_view *v)
 {
     v->by_label = calloc((size_t)stacks_label_count(v->stacks) + 1, sizeof(*v->by_label));
@@ -391,7 +391,7 @@ static int add_labels(struct source_view *v)
     return 0;
 }
 
-/* How many files, or -ENOMEM. */
+/* Returns the number of files, or -ENOMEM. */
 static int print_files(const struct source_view *v)
 {
     struct file_part *files = calloc((size_t)v->line_count + 1, sizeof(*files));

@@ -14,16 +14,17 @@ struct report;
 struct report_view;
 struct trace;
 
-/* The source, line by line, with CPU time, waits and samples: of hot functions, or of all files and
- * functions of that name. 0 or -ENOMEM, or the status of a message. */
+/* Prints source with CPU time, waits and samples per line: of hot functions, or of all files and
+ * functions of that name. 0 or -ENOMEM, or the exit status after a printed message. */
 int report_source(const struct report *report, const struct report_view *view, const char *name);
 
-/* A line of source, tabs as four blanks, cut to so many columns; 0: as far as there is room. */
+/* Prints a line of source, with tabs as four blanks, cut to `width` columns; 0: the remaining
+ * width. */
 void report_put_source(const struct report *report, uint32_t source, uint32_t line, size_t width,
                        FILE *out);
 
-/* Does a name mean that file, that function? "parse.py" is "/home/me/lib/parse.py", too; "parse" is
- * "Parser.parse". */
+/* Return true if a name denotes the file or the function. "parse.py" also denotes
+ * "/home/me/lib/parse.py"; "parse" denotes "Parser.parse". */
 bool report_names_file(const struct trace *trace, uint32_t source, const char *name);
 bool report_names_function(const struct trace *trace, uint32_t label, const char *name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of a report as text: as many rows as people want to see, below them the sums of what they
- * don't, and what is in none. */
+/* Prints a table of a report as text: the requested number of rows, then the sums of the hidden
+ * ones, and the rest outside all rows. */
 #include "report_tables.h"
 
 #include "report_view.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The order of rows ----------------------------------------------------------------------- */
+/* ---- Order of rows --------------------------------------------------------------------------- */
 
-/* As --sort says. A row's parts follow it. */
+/* Rows are ordered by --sort; a row's parts follow it. */
 
-/* Columns of the tables that stand for one of ranges, the first that a table has. */
+/* Columns that correspond to one of ranges; the first that a table has is used. */
 static const char *const stand_ins[] = {
     [RANGE_COLUMN_COUNT] = "count|calls|task_count|sample_count|wait_count",
     [RANGE_COLUMN_TOTAL] = "total_ns|cpu_total_ns|cpu_ns|wall_ns|worker_ns",
@@ -54,7 +54,7 @@ static int largest_first(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* -1: the table has none. */
+/* -1: the table has no such column. */
 static int find_column(const struct table *table, enum range_column sort)
 {
     if (sort == RANGE_COLUMN_PATH)
@@ -71,7 +71,7 @@ static int find_column(const struct table *table, enum range_column sort)
     return -1;
 }
 
-/* The rows up to the first ROW_REST. Returns the number of groups. */
+/* Groups the rows before the first ROW_REST. Returns the number of groups. */
 static uint64_t find_groups(const struct table *table, unsigned column, struct table_row *row,
                             struct group *groups)
 {
@@ -92,13 +92,13 @@ static uint64_t find_groups(const struct table *table, unsigned column, struct t
         else if (is_text)
             groups[count - 1].text = strdup(cell->state == CELL_KNOWN ? cell->text : "");
         if (is_text && !groups[count - 1].text)
-            break; /* no memory: later rows stay where they are */
+            break; /* out of memory: later rows keep their place */
     }
     return count;
 }
 
-/* The rows of a table by a column. Owned by the caller. NULL: the table has no such
- * column, or is in that order already, or there was no memory. `row` is used meanwhile. */
+/* Orders the rows of a table by a column. The caller frees the result. NULL: the table lacks the
+ * column, or is in that order already, or out of memory. Uses `row`. */
 static uint64_t *report_table_order(const struct table *table, enum range_column sort,
                                     struct table_row *row)
 {
@@ -123,10 +123,10 @@ static uint64_t *report_table_order(const struct table *table, enum range_column
     return order;
 }
 
-/* Names of C++ templates take hundreds of columns, and all rows would be as wide. */
+/* Names of C++ templates may have hundreds of columns, and would widen all rows. */
 enum { NAME_WIDTH_MAX = 120 };
 
-/* The rows that a line of sums stands for. */
+/* Totals of several rows. */
 struct sums {
     uint64_t rows;
     uint64_t items[TABLE_COLUMNS_MAX];
@@ -137,17 +137,17 @@ struct printing {
     const struct report_view *view;
     struct table_row *row;
     struct grid *grid;
-    uint64_t *order;              /* of the rows; NULL: as they are */
-    bool used[TABLE_COLUMNS_MAX]; /* columns that people see */
-    uint64_t kept, rests;         /* rows that are not apart; of what is in none of them */
+    uint64_t *order;              /* of the rows; NULL: unchanged */
+    bool used[TABLE_COLUMNS_MAX]; /* printed columns */
+    uint64_t kept, rests;         /* plain rows; rows of the rest */
     uint64_t shown;               /* of `kept` */
-    bool last_shown;              /* its parts are, too */
+    bool last_shown;              /* so its parts are printed as well */
     bool any_few;
-    uint64_t of_row[TABLE_COLUMNS_MAX]; /* the numbers of the last plain row */
+    uint64_t of_row[TABLE_COLUMNS_MAX]; /* numbers of the last plain row */
     struct sums more, apart, all;
 };
 
-/* ---- Which rows and columns ------------------------------------------------------------------ */
+/* ---- Rows and columns ------------------------------------------------------------------------ */
 
 static enum row_role role_of(const struct printing *p)
 {
@@ -174,7 +174,7 @@ static bool has_sums(const struct printing *p)
     return false;
 }
 
-/* Has the row a number that adds up? */
+/* Returns true if the row has a number that adds up. */
 static bool counts(const struct printing *p)
 {
     for (unsigned i = 0; i < p->table->column_count; i++)
@@ -183,7 +183,7 @@ static bool counts(const struct printing *p)
     return false;
 }
 
-/* Counts rows, and looks whether rare columns have something. */
+/* Counts rows, and enables rare columns that have values. */
 static void look(struct printing *p)
 {
     const struct table *table = p->table;
@@ -207,7 +207,7 @@ static void add_share(const struct printing *p, const struct table_column *colum
     grid_add_percent(p->grid, share.part, share.whole);
 }
 
-/* What names something: no separators. */
+/* An identifier: printed without separators. */
 static void add_id(struct printing *p, int64_t number)
 {
     char text[NUMBER_TEXT_SIZE];
@@ -228,7 +228,7 @@ static void add_number(struct printing *p, const struct table_column *column, ui
         grid_add_count(p->grid, count);
 }
 
-/* The first cell of a row that is made of few samples has a mark. */
+/* Marks the first cell of a row with few samples. */
 static void add_text(struct printing *p, const struct table_column *column, const char *text)
 {
     char marked[TABLE_LABEL_SIZE + 4];
@@ -326,7 +326,7 @@ static void add_sums(struct printing *p, const char *label, const struct sums *s
     }
 }
 
-/* Below the last row. */
+/* Prints the sums below the last row. */
 static void add_left_out(struct printing *p)
 {
     char label[NUMBER_TEXT_SIZE + 16], count[NUMBER_TEXT_SIZE];

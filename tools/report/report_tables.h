@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of a report as text, and the colours of its cells. Main thread only. */
+/* Prints a table of a report as text, and defines the colours of its cells. Main thread only. */
 #ifndef ANNOT_REPORT_TABLES_H
 #define ANNOT_REPORT_TABLES_H
 
@@ -18,15 +18,15 @@ struct report_view;
 
 #define STYLE_OWN "38;5;208"
 
-/* Code by whose it is (enum code_owner): own stands out, libraries are pale, the interpreter grey.
- */
+/* Style of code by its owner (enum code_owner): own code bright, libraries pale, the interpreter
+ * grey. */
 const char *owner_style(unsigned owner);
 
-/* The lines below a table; where that is not shown, those that stand there all the same. */
+/* Prints the notes below a table; `shown` false: only those printed without the table. */
 void report_text_notes(const struct table *table, bool shown);
 
-/* One table with its notes, if it has rows for people. 0 or -ENOMEM; -ENODATA: it has columns for
- * programs only. */
+/* Prints a table with its notes, if it has rows and visible columns. 0 or -ENOMEM; -ENODATA: all
+ * its columns are for machine output. */
 int report_text_table(const struct table *table, const struct report_view *view);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `annot report` prints around its tables (report_tables.c): how it was recorded, how much
- * that is, and what is missing. */
+/* The text around the tables of `annot report` (report_tables.c): sampling, numbers of records,
+ * losses. */
 #include "report_text.h"
 
 #include "losses.h"
@@ -40,7 +40,7 @@ static void print_text(FILE *out, const struct trace *trace, const char *before,
     fputs("\n", out);
 }
 
-/* Why not a higher rung, and what lifts it. */
+/* Prints why a higher rung was not used, and a hint. */
 static void print_reason(const struct trace *trace, const struct trace_sampling *sampling)
 {
     if (sampling->reason && sampling->rung != SAMPLING_NONE)
@@ -49,7 +49,7 @@ static void print_reason(const struct trace *trace, const struct trace_sampling 
         print_text(stdout, trace, "           hint: ", sampling->hint);
 }
 
-/* What is almost all is not all. */
+/* Does not round up to 100 %. */
 static const char *complete_text(const struct sample_stats *stats, char *buffer)
 {
     uint64_t whole = stats->walk_count, part = stats->complete_count;
@@ -89,14 +89,14 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
     print_reason(trace, sampling);
 }
 
-/* ---- What is missing ------------------------------------------------------------------------- */
+/* ---- Losses ---------------------------------------------------------------------------------- */
 
 static struct sample_wholes wholes_of(const struct report_facts *facts)
 {
     return (struct sample_wholes){facts->samples->all.sample_count, facts->samples->stretch_count};
 }
 
-/* What the header says of losses where no record was lost. */
+/* The header's text if no record was lost. */
 static const char *lost_text(const struct trace *trace, const struct report_facts *facts)
 {
     const struct sample_wholes wholes = wholes_of(facts);
@@ -114,7 +114,7 @@ static const char *lost_text(const struct trace *trace, const struct report_fact
 
 struct calls_line {
     FILE *out;
-    const char *before; /* the next one */
+    const char *before; /* text before the next call */
 };
 
 static void print_call(void *context, const struct missing *missing)
@@ -127,7 +127,7 @@ static void print_call(void *context, const struct missing *missing)
     line->before = ", ";
 }
 
-/* Processes that could not take part, remarkable calls. */
+/* Prints refused processes and remarkable calls. */
 static void print_missing(FILE *out, const struct trace *trace)
 {
     static const char first[] = "remarkable calls: ";
@@ -180,7 +180,7 @@ static void print_damage(FILE *out, const struct store_reader *reader,
         fprintf(out, "\n");
 }
 
-/* Why there is nothing at all, and what would show more. */
+/* Explains an empty recording, and suggests remedies. */
 static const char *nothing_text(const struct trace *trace)
 {
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -202,7 +202,7 @@ static const char *nothing_text(const struct trace *trace)
     }
 }
 
-/* What the limits left out, and what the numbers can't show. */
+/* Prints the omissions due to limits, and the inaccuracies of the numbers. */
 static void print_remarks(FILE *out, const struct trace *trace, const struct report_facts *facts)
 {
     const struct range_totals *totals = facts->totals;
@@ -226,7 +226,7 @@ static void print_remarks(FILE *out, const struct trace *trace, const struct rep
         fprintf(out, "\nToo many threads: the columns procs and threads are lower bounds.\n");
 }
 
-/* Of a hundred, one is a matter of the last instruction. */
+/* Ignores a share below 1 in 50, which may come from the last instruction before a sample. */
 static void print_checks(FILE *out, const struct sample_checks *checks, bool few_as_well)
 {
     char text[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
@@ -257,7 +257,7 @@ static void print_losses(FILE *out, const struct trace *trace, const struct repo
                 number_count(facts->late_count, text));
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The report ------------------------------------------------------------------------------ */
 
 static bool is_sampled(const struct trace *trace, const struct report_facts *facts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a report is shown to people. */
+/* Display options of a report. */
 #ifndef ANNOT_REPORT_VIEW_H
 #define ANNOT_REPORT_VIEW_H
 
@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* For people, to standard output: facts, the tables that have rows, what is missing. */
+/* Options for printing to standard output. */
 struct report_view {
     const struct report_options *options;
     unsigned width; /* of the terminal; 0: unlimited */
-    bool wide;      /* names as long as they are */
-    bool limited;   /* the rows of tables were asked for */
+    bool wide;      /* names are not shortened */
+    bool limited;   /* the user set the number of rows */
     bool color;
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were counted, on the first screen: the user's own functions, and what was estimated.
- */
+/* Counted calls on the first screen: the user's own functions, and estimated numbers. */
 #include "screen_calls.h"
 
 #include "report_tables.h"
@@ -14,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Functions of others from a twentieth of the time on, in one row of three. */
+/* Functions of others are shown from a twentieth of the time on, in at most one of three rows. */
 enum { OTHERS_PART = 20, OTHERS_ROWS = 2, ROWS_OF_ONE = 3 };
 
-enum { COUNT_WIDTH = 10, COUNT_TEXT_SIZE = NUMBER_TEXT_SIZE + 1 }; /* the width at least */
+enum { COUNT_WIDTH = 10, COUNT_TEXT_SIZE = NUMBER_TEXT_SIZE + 1 }; /* the least width */
 
 struct calls_view {
     const struct call_totals *totals;
@@ -25,9 +24,9 @@ struct calls_view {
     uint32_t count;
     struct screen_places places;
     uint64_t shown;
-    int count_width;          /* as wide as the longest */
-    bool has_own;             /* else those of others are looked at as own ones */
-    struct call_numbers rest; /* of functions that are not shown */
+    int count_width;          /* width of the longest count */
+    bool has_own;             /* false: functions of others are treated as own ones */
+    struct call_numbers rest; /* of functions without a row */
     uint32_t rest_count;
 };
 
@@ -56,7 +55,7 @@ static size_t width_of_numbers(const struct calls_view *view)
     return 8 + 7 + 1 + (size_t)view->count_width + 8 + 8 + 2;
 }
 
-/* "~1,234", and how long that is. */
+/* Writes "~1,234" and returns its length. */
 static int count_text(uint64_t count, bool rough, char text[COUNT_TEXT_SIZE])
 {
     char number[NUMBER_TEXT_SIZE];
@@ -111,8 +110,8 @@ static bool is_worth(uint64_t part, uint64_t whole, unsigned smallest)
     return part > 0 && part * smallest >= whole;
 }
 
-/* An own function is worth a row by what it takes or calls, another one by its own time alone, and
- * not by that in which it waited for something. */
+/* An own function gets a row for its time, total time or calls; another function only for its own
+ * time, without its waits. */
 static bool deserves_row(const struct calls_view *view, const struct call_function *function,
                          bool own)
 {
@@ -126,7 +125,7 @@ static bool deserves_row(const struct calls_view *view, const struct call_functi
            is_worth(sum->total_ns, all->own_ns, SCREEN_ROW_PART);
 }
 
-/* Those of others that are worth a row have up to two, if there is room. */
+/* Up to two functions of others get a row, if there is room. */
 static uint64_t rows_of_others(const struct screen *screen, const struct calls_view *view)
 {
     uint64_t count = 0, most = screen->rows.calls / ROWS_OF_ONE;
@@ -153,7 +152,7 @@ static void choose_some(const struct screen *screen, struct calls_view *view, bo
     }
 }
 
-/* Which functions have a row. NULL: no memory. */
+/* Chooses the functions with a row. NULL: out of memory. */
 static bool *choose(const struct screen *screen, struct calls_view *view)
 {
     bool *chosen = calloc((size_t)view->count + 1, sizeof(*chosen));
@@ -189,7 +188,7 @@ static void put_estimates(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
-/* What recording adds to the times above, where that is more than a little. */
+/* Prints the overhead of recording in these times, if it is significant. */
 static void put_recording(const struct screen *screen, const struct calls_view *view)
 {
     const struct call_totals *totals = view->totals;
@@ -208,7 +207,7 @@ static void put_recording(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
-/* Sums of calls of which no range is known that is asked for. */
+/* Prints the number of counted calls outside the requested ranges, or without known ranges. */
 static int put_elsewhere(const struct screen *screen, const struct calls_view *view)
 {
     char count[NUMBER_TEXT_SIZE], text[160];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were counted, on a report's first screen. Main thread only. */
+/* Counted calls on a report's first screen. Main thread only. */
 #ifndef ANNOT_SCREEN_CALLS_H
 #define ANNOT_SCREEN_CALLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a report's first screen that comes first: the user's own functions. */
+/* The first table of a report's first screen: the user's own functions. */
 
 #include "report_tables.h"
 #include "screen.h"
@@ -13,10 +13,10 @@
 
 /* ---- Own functions --------------------------------------------------------------------------- */
 
-/* The columns behind the first: of CPU time, or with waits. */
+/* Columns after the first: of CPU time, or with waits. */
 struct own_view {
-    bool by_wall;   /* with waits: of one thread that did the work, or of threads that waited */
-    bool has_ready; /* some row has such time to speak of */
+    bool by_wall;   /* with waits: of the one thread that did the work, or of threads that waited */
+    bool has_ready; /* a row has significant ready time */
     uint64_t whole_ns, most_ns, limit_ns;
     struct screen_places places;
     unsigned bar;
@@ -37,7 +37,7 @@ static bool is_shown(const struct screen *screen, const struct own_view *view, u
            value_of(view, row) * SCREEN_ROW_PART >= view->whole_ns;
 }
 
-/* Of what is largest in it. */
+/* The style of the row's largest time. */
 static const char *bar_style(const struct own_row *row)
 {
     if (row->cpu_ns >= row->ready_ns && row->cpu_ns >= row->waiting_ns)
@@ -61,17 +61,17 @@ static void put_own_numbers(const struct screen *screen, const struct own_view *
     fprintf(screen->out, "  ");
 }
 
-/* Columns of the numbers and of what is between them. */
+/* Width of the numbers and the gaps between them. */
 static size_t width_of_numbers(const struct own_view *view)
 {
     return 17u + (view->bar ? 2 + view->bar : 0) + (view->by_wall ? 16 : 0) +
            (view->has_ready ? 8 : 0);
 }
 
-/* It is worth a line from this part of the whole on. */
+/* The least share of the whole for a line of the remainder. */
 enum { REST_PART = 1000 };
 
-/* The largest part of the remainder that was not told yet; NULL if it is too small. */
+/* The largest part of the remainder that is not listed yet; NULL if it is too small. */
 static const struct own_row *next_part(const struct own_view *view, const bool *told)
 {
     const struct own_row *found = NULL;
@@ -86,7 +86,7 @@ static const struct own_row *next_part(const struct own_view *view, const bool *
 
 enum { PARTS_MAX = 3 };
 
-/* What the remainder is for: its largest parts, at most three. Returns how many. */
+/* Names the purposes of the remainder's largest parts, at most three. Returns their number. */
 static unsigned find_parts(const struct own_view *view, const char *names[PARTS_MAX])
 {
     unsigned count = 0;
@@ -107,7 +107,7 @@ static uint32_t count_more(const struct screen *screen, const struct own_view *v
     return more;
 }
 
-/* "(imports, other code, 2 more functions)", with less of the names where there is no room. */
+/* "(imports, other code, 2 more functions)", with fewer names if there is no room. */
 static void describe_rest(const struct screen *screen, const struct own_view *view, char *buffer,
                           size_t size)
 {
@@ -132,7 +132,7 @@ static void describe_rest(const struct screen *screen, const struct own_view *vi
     }
 }
 
-/* A line of what is in no row above, if it is worth one. */
+/* Prints a line for the remainder outside the rows, if it is large enough. */
 static void put_own_rest(const struct screen *screen, const struct own_view *view,
                          const struct own_row *more)
 {
@@ -163,7 +163,7 @@ static bool is_wide(const struct screen *screen, const struct own_view *view)
     return width_of_numbers(view) + screen_places_want(&view->places) > screen->row_width;
 }
 
-/* Names and locations come before bars, and before a column that says next to nothing. */
+/* Names and locations take precedence over bars, and over a column of insignificant times. */
 static void fit(const struct screen *screen, struct own_view *view)
 {
     const unsigned bars[] = {screen->bar, SCREEN_BAR_MIN, SCREEN_BAR_LEAST, 0};
@@ -213,8 +213,8 @@ static const char *own_title(const struct screen *screen)
                                        : cpu[totals->level];
 }
 
-/* What of the wall time is in no row: before the first thread was there, after the last, and what
- * samples of CPU time miss. */
+/* Prints the wall time outside all rows: before the first thread started, after the last one ended,
+ * and between samples of CPU time. */
 static void put_unseen(const struct screen *screen, const struct own_view *view, uint64_t brief_ns)
 {
     const struct own_totals *totals = own_time_totals(screen->facts->own);
@@ -230,7 +230,7 @@ static void put_unseen(const struct screen *screen, const struct own_view *view,
     fprintf(screen->out, "\n");
 }
 
-/* Waits too short to be recorded with their places. */
+/* Prints waits that were too short to be recorded with their places. */
 static void put_brief(const struct screen *screen, const struct own_view *view,
                       const struct own_row *brief)
 {
@@ -258,7 +258,7 @@ static void put_own_row(const struct screen *screen, const struct own_view *view
 {
     char name[256], text[260] = "";
     struct screen_place place = place_of(row);
-    if (!row->label) { /* another program, or a library's own thread: "(gzip)" */
+    if (!row->label) { /* another program, or a library's thread: "(gzip)" */
         code_rest_name(screen->trace, row->purpose, row->program, name, sizeof(name));
         snprintf(text, sizeof(text), "(%s)", name);
         place.name = text;

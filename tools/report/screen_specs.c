@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The short tables of a report's first screen, in their order: which columns of which tables. */
+/* The short tables of a report's first screen, in their order: tables and columns. */
 #include "screen_specs.h"
 
 #include "screen.h"

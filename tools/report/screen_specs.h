@@ -11,14 +11,14 @@ struct short_column {
 
 struct short_table {
     const char *name, *title, *label;
-    bool observed;      /* with what observers told */
-    bool unlike;        /* it matters if its rows differ */
-    unsigned wall_part; /* it matters from this part of the wall time on; 0: always */
+    bool observed;      /* includes rows of observers */
+    bool unlike;        /* shown only if its rows differ */
+    unsigned wall_part; /* shown from this fraction of the wall time on; 0: always */
     struct short_column columns[7];
-    const char *size;        /* the column that rows go by; NULL: their time, else how often */
-    const char *optional[3]; /* columns that make room for names, these first */
+    const char *size;        /* column that orders the rows; NULL: time, else count */
+    const char *optional[3]; /* columns hidden to make room for names, in this order */
 };
 
-extern const struct short_table screen_short_tables[]; /* the last has no name */
+extern const struct short_table screen_short_tables[]; /* ends with an entry without a name */
 
 #endif

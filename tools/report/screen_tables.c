@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of a report's first screen: ranges, tasks, imports, each with the columns that matter. */
+/* Tables of a report's first screen: ranges, tasks, imports, each with its most relevant
+ * columns. */
 
 #include "report_tables.h"
 #include "screen.h"
@@ -15,17 +16,17 @@
 
 /* ---- Rows with paths ------------------------------------------------------------------------- */
 
-/* A row whose label is a path stands below the nearest one that it lies in, and needs no more than
- * the rest of its path then. */
+/* A row with a path as label is placed below the nearest row that contains it, and shows only the
+ * rest of its path. */
 
 #define SCREEN_LINE_ALONE UINT64_MAX
 
 struct screen_line {
-    uint64_t index; /* of the table's row; SCREEN_LINE_ALONE: none, it is its label alone */
+    uint64_t index; /* of the table's row; SCREEN_LINE_ALONE: a label without a row */
     char *path;
     char *label; /* the end of the path */
     uint32_t depth;
-    uint64_t inherited_ns; /* CPU time of others inside of it */
+    uint64_t inherited_ns; /* CPU time that other threads and processes spent inside it */
 };
 
 struct screen_lines { /* a vec.h */
@@ -33,7 +34,7 @@ struct screen_lines { /* a vec.h */
     size_t count, capacity;
 };
 
-/* Rows are compared with one another. More of them are left as they are. */
+/* Nesting compares all pairs of rows; larger tables are not nested. */
 enum { NEST_MAX = 256, INDENT = 2, DEPTH_MAX = 5 };
 
 /* 0 or -ENOMEM; the label is copied. */
@@ -55,7 +56,7 @@ static void screen_lines_free(struct screen_lines *lines)
     vec_free(lines);
 }
 
-/* Adds CPU time of others to the line of a path, if there is one. */
+/* Adds CPU time of other threads and processes to the line of a path, if it exists. */
 static void screen_lines_inherit(struct screen_lines *lines, const char *path, uint64_t cpu_ns)
 {
     for (size_t i = 0; i < lines->count; i++)
@@ -63,7 +64,7 @@ static void screen_lines_inherit(struct screen_lines *lines, const char *path, u
             lines->items[i].inherited_ns += cpu_ns;
 }
 
-/* Observers' names are of a domain of their own, which says nothing to people. */
+/* Removes the domain of observers' names, which is irrelevant to readers. */
 static void take_domain_off(char *label)
 {
     static const char domain[] = "python:";
@@ -77,7 +78,7 @@ static void take_domain_off(char *label)
     *to = 0;
 }
 
-/* In the end: labels without the domain of what was observed. Paths are not whole then. */
+/* Call last: removes the observers' domain from labels, which ends the use of paths. */
 static void screen_lines_shorten(struct screen_lines *lines)
 {
     for (size_t i = 0; i < lines->count; i++)
@@ -89,7 +90,7 @@ static unsigned screen_line_indent(const struct screen_line *line)
     return line->depth * INDENT;
 }
 
-/* How much of the path is that of the one around it; 0: it does not lie in it. */
+/* Length of the prefix of the path that `around` covers; 0: outside of it. */
 static size_t part_inside(const struct screen_line *line, const struct screen_line *around)
 {
     size_t size = strlen(around->path);
@@ -97,7 +98,7 @@ static size_t part_inside(const struct screen_line *line, const struct screen_li
     return inside && line->path[size + 1] ? size + 1 : 0;
 }
 
-/* The nearest row that each lies in; lines->count: none. */
+/* The nearest row that contains a row; lines->count: none. */
 static size_t find_around(const struct screen_lines *lines, size_t at)
 {
     size_t around = lines->count, longest = 0;
@@ -118,8 +119,8 @@ struct nesting {
     size_t placed_count;
 };
 
-/* Those that lie in `around`, each with what lies in it, in the order that they had. `part`: of
- * their paths, what is above them. What is too deep stands as deep as what it lies in. */
+/* Places the rows inside `around`, each followed by the rows inside it, in their previous order.
+ * `part`: length of the enclosing path in theirs. Beyond DEPTH_MAX, the indentation stays. */
 static void place(struct nesting *nesting, size_t around, uint32_t depth, size_t part)
 {
     const struct screen_lines *lines = nesting->lines;
@@ -137,7 +138,8 @@ static void place(struct nesting *nesting, size_t around, uint32_t depth, size_t
     }
 }
 
-/* Each follows the nearest one that its path lies in, and is labelled by the rest. 0 or -ENOMEM. */
+/* Places each row after the nearest one that contains its path, and labels it with the rest. 0 or
+ * -ENOMEM. */
 static int screen_lines_nest(struct screen_lines *lines)
 {
     size_t count = lines->count, around[NEST_MAX];
@@ -164,7 +166,7 @@ static int find_column(const struct table *table, const char *name)
     return -1;
 }
 
-/* 0: there is no such column. */
+/* 0: unknown column. */
 static uint64_t column_bit(const struct table *table, const char *name)
 {
     int at = find_column(table, name);
@@ -184,7 +186,7 @@ static const char *cell_text(const struct table *table, const struct table_row *
     return at >= 0 && row->cells[at].state == CELL_KNOWN ? row->cells[at].text : "";
 }
 
-/* ---- What stands out ------------------------------------------------------------------------- */
+/* ---- Findings -------------------------------------------------------------------------------- */
 
 enum { FINDING_INDENT = 8 };
 
@@ -224,7 +226,7 @@ int screen_findings(const struct screen *screen)
 
 /* ---- Short tables ---------------------------------------------------------------------------- */
 
-/* Rows that people see: those that the program told, or all; by their time, else how often. */
+/* The visible rows: those of the program itself, or all; ordered by time, else by count. */
 struct order {
     uint64_t size, index;
 };
@@ -248,13 +250,13 @@ static const char *size_of(const struct short_table *spec, const struct table *t
     return "count";
 }
 
-/* What annot itself brings into a program is not what people look for. */
+/* Ranges of annot itself are irrelevant to users. */
 static bool is_annot(const char *label)
 {
     return strncmp(label, "pyannot", strlen("pyannot")) == 0;
 }
 
-/* The column of names; a table may have a better one for people than its own. */
+/* The column of names; a table may have a separate one for display. */
 static const char *label_of(const struct short_table *spec, const struct table *table)
 {
     return find_column(table, "label") >= 0 ? "label" : spec->label;
@@ -276,7 +278,7 @@ static uint64_t find_order(const struct short_table *spec, const struct table *t
     return count;
 }
 
-/* "400 MiB", "40.5 MiB": with a blank before it, it fits its column. */
+/* "400 MiB", "40.5 MiB": fits its column with a leading blank. */
 static const char *size_text(uint64_t bytes, char *text)
 {
     char *point = strchr(number_size(bytes, text), '.');
@@ -301,28 +303,29 @@ static const char *cell_number(const struct table_column *column, const struct c
 enum {
     COLUMNS_MAX = sizeof(((struct short_table *)0)->columns) / sizeof(struct short_column),
     COLUMN_WIDTH = 9, /* at least */
-    ALIKE_PART = 5,   /* of the busiest worker's time */
+    ALIKE_PART = 5,   /* 1 / ALIKE_PART of the busiest worker's time */
 };
 
-/* What is on its way to the screen. */
+/* A short table under construction. */
 struct short_view {
     const struct screen *screen;
     const struct short_table *spec;
     const struct table *table;
-    struct table_row *row; /* room for one */
+    struct table_row *row; /* buffer for one row */
     struct screen_lines lines;
-    size_t names; /* their width */
+    size_t names; /* width of the names */
     size_t widths[COLUMNS_MAX];
-    unsigned left_out; /* of the optional columns */
+    unsigned left_out; /* number of hidden optional columns */
 };
 
-/* Of ranges: rows lie in one another, and CPU time is with that of others who worked inside. */
+/* True for ranges: rows are nested, and CPU time includes that of other threads and processes
+ * inside. */
 static bool has_paths(const struct short_table *spec)
 {
     return strcmp(spec->label, "path") == 0;
 }
 
-/* Where a column of the screen is in the table; < 0: it is not shown. */
+/* The table's column for a column of the screen; < 0: hidden. */
 static int shown_column(const struct short_view *view, size_t column)
 {
     const char *name = view->spec->columns[column].name;
@@ -342,7 +345,7 @@ static size_t room_for_names(const struct short_view *view)
 
 enum { CELL_SIZE = NUMBER_TEXT_SIZE + 1 };
 
-/* A cell of the present row. false: it is a part's, and nothing is known. */
+/* Formats a cell of the present row. false: an unknown cell of a part. */
 static bool short_cell(const struct short_view *view, const struct screen_line *line, size_t column,
                        char number[CELL_SIZE])
 {
@@ -358,7 +361,7 @@ static bool short_cell(const struct short_view *view, const struct screen_line *
     return true;
 }
 
-/* As wide as their longest numbers, and a blank. */
+/* Widths of the longest numbers, plus a blank. */
 static void fit_columns(struct short_view *view)
 {
     char number[CELL_SIZE];
@@ -377,7 +380,7 @@ static void fit_columns(struct short_view *view)
     }
 }
 
-/* As wide as the longest label, if there is so much room without columns that matter less. */
+/* The width of the longest label, hiding less relevant columns to make room. */
 static void fit_names(struct short_view *view)
 {
     const size_t optional = sizeof(view->spec->optional) / sizeof(*view->spec->optional);
@@ -402,7 +405,7 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
 {
     char number[CELL_SIZE];
     const struct table_row *row = view->row;
-    size_t blanks = 0; /* nothing is known: no blanks at the end of a line */
+    size_t blanks = 0; /* omitted before unknown cells at the end of a line */
     size_t indent = screen_line_indent(line);
     indent = indent < view->names ? indent : view->names - 1;
     if (line->index == SCREEN_LINE_ALONE) {
@@ -437,7 +440,7 @@ static void put_short_head(const struct short_view *view)
     fputs("\n", out);
 }
 
-/* Workers that are as busy as each other say no more than their pool. */
+/* Workers with similar load add no information to their pool. */
 static bool are_alike(const struct short_view *view)
 {
     uint64_t most = 0, least = UINT64_MAX;
@@ -450,7 +453,7 @@ static bool are_alike(const struct short_view *view)
     return most == 0 || (most - least) * ALIKE_PART <= most;
 }
 
-/* So many of the first rows are worth a line. */
+/* Counts the leading rows that are large enough for a line. */
 static uint64_t count_worthy(const struct screen *screen, const struct short_table *spec,
                              const struct order *order, uint64_t count)
 {
@@ -463,10 +466,10 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
     return worthy;
 }
 
-enum { PARTS_MAX = 3 }; /* rows whose parts are there */
+enum { PARTS_MAX = 3 }; /* rows with visible parts */
 
-/* Tasks wait for workers beside one another, so that these parts add up to more than any time that
- * passed, and say nothing of how large the others are. */
+/* Tasks wait for workers concurrently, so these parts sum to more than elapsed time and are no
+ * basis for the shares of other parts. */
 static bool is_beside(const char *part)
 {
     static const char *const parts[] = {"worker start", "queued", "waiting"};
@@ -476,7 +479,7 @@ static bool is_beside(const char *part)
     return false;
 }
 
-/* The row at an index, if it is a part of one before. */
+/* Loads the row at an index; false if it is not a part. */
 static bool take_part(struct short_view *view, uint64_t index)
 {
     if (index >= view->table->row_count)
@@ -493,7 +496,7 @@ static int add_part(struct short_view *view, uint64_t index, const char *label)
     return rc;
 }
 
-/* The parts that a row is followed by stand below it, small ones in one line. */
+/* Adds the parts that follow a row below it, small ones on one line. */
 static int add_parts(struct short_view *view, uint64_t index)
 {
     uint64_t whole = cell_count(view->table, view->row, "total_ns"), worked = whole;
@@ -514,7 +517,7 @@ static int add_parts(struct short_view *view, uint64_t index)
     return rc == 0 && small > 0 ? add_part(view, SCREEN_LINE_ALONE, label) : rc;
 }
 
-/* What forked processes and threads did inside of ranges that they inherited, by the path. */
+/* Adds, by path, the CPU time of forked processes and threads inside inherited ranges. */
 static void add_inherited(struct short_view *view)
 {
     const struct table *table = report_find(view->screen->report, "inherited_ranges");
@@ -544,7 +547,7 @@ static int make_lines(struct short_view *view, const struct order *order, size_t
     return rc;
 }
 
-/* What is missing from a table of tasks, and the like. */
+/* Prints a table's notes about missing data, for example of tasks. */
 static void put_notes(const struct screen *screen, const struct table *table)
 {
     char text[512], count[NUMBER_TEXT_SIZE];
@@ -598,7 +601,7 @@ static int put_short(const struct screen *screen, const struct short_table *spec
     return rc;
 }
 
-/* Did the program mark ranges itself? Then these say what it did. */
+/* Returns true if the program itself marked ranges, which describe its work better. */
 static bool has_own_ranges(const struct screen *screen)
 {
     const struct table *table = report_find(screen->report, "ranges");
@@ -612,8 +615,8 @@ static bool has_own_ranges(const struct screen *screen)
     return found;
 }
 
-/* Where room is short, the workers say what their only pool does; with still less, they are left
- * out themselves. */
+/* With little room, the workers are shown instead of their only pool; with less, they are hidden as
+ * well. */
 static bool is_left_out(const struct screen *screen, const struct short_table *spec)
 {
     struct short_view view = {.screen = screen, .row = malloc(sizeof(*view.row))};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts and numbers of a report's first screen, in the colours and the width that it has. */
+/* Texts and numbers of a report's first screen, with its colours and width. */
 #include "code_owner.h"
 #include "report_tables.h"
 #include "screen.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a whole: below, a time is what rounding left. */
+/* Times below this fraction of the whole are rounding errors. */
 enum { RESIDUE_PART = 100000 };
 
 /* ---- Text ------------------------------------------------------------------------------------ */
@@ -34,7 +34,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The bytes of a text from `from` to `to`. */
+/* Prints the bytes from `from` to `to`. */
 static void put_marked(const struct screen *screen, const struct screen_text *text, size_t from,
                        size_t to)
 {
@@ -114,12 +114,12 @@ void screen_put_bar(const struct screen *screen, const struct screen_bar *bar)
 
 /* ---- Functions and their locations ----------------------------------------------------------- */
 
-/* Functions and their locations, at the end of rows of a report's first screen. */
+/* Functions and their locations, in the last columns of rows on a report's first screen. */
 
 enum { GAP = 2, TEXT_SIZE = 512, HEAD_SIZE = 8, NAME_LEAST = 6 };
 
-/* "[garbage collector]" and the like are no names of functions: they stand in ( ) as all that is
- * not. */
+/* Pseudo-functions such as "[garbage collector]" are printed in parentheses, like all other labels
+ * that are not functions. */
 static void find_name(const struct screen *screen, const struct screen_place *place,
                       char text[TEXT_SIZE])
 {
@@ -148,7 +148,7 @@ static void find_place(const struct screen *screen, const struct screen_place *p
     }
 }
 
-/* Without a terminal, all names and locations are whole. */
+/* Without a terminal, names and locations are not cut. */
 static bool is_endless(const struct screen *screen)
 {
     return screen->row_width == SCREEN_ROW_MAX;
@@ -199,7 +199,8 @@ void screen_places_head(const struct screen *screen, const struct screen_places 
         fprintf(screen->out, "  %-*s  location\n", (int)places->name, "function");
 }
 
-/* The last folders that fit, then the middle of the file's name; never the line. */
+/* Cuts a location to its last folders that fit, then in the middle of the file's name; the line is
+ * kept. */
 static void cut_place(const char *text, size_t room, char buffer[TEXT_SIZE])
 {
     const char *line = strrchr(text, ':'), *at = text, *slash;
@@ -219,8 +220,8 @@ static void cut_place(const char *text, size_t room, char buffer[TEXT_SIZE])
     snprintf(buffer + strlen(buffer), 32, "%.31s", line);
 }
 
-/* How wide the name is where its location needs the room: the location's folders go before the
- * name is cut further. */
+/* The width of a name whose location needs the room: the location loses its folders before the name
+ * is cut further. */
 static size_t fit_name(const struct screen_places *places, const char *name, const char *place,
                        size_t room)
 {

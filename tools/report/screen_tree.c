@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of calls (profile/own_tree.h), as lines with branches. */
+/* Prints the tree of calls (profile/own_tree.h), as lines with branches. */
 #include "screen_tree.h"
 
 #include "report_screen.h"
@@ -21,12 +21,12 @@ enum { TREE_DEPTH_MAX = 24, TREE_WORTH = 3, TREE_NUMBERS = 25 };
 struct tree_view {
     const struct own_node *nodes;
     uint32_t count, shown_count;
-    bool *shown; /* by node: its line is there */
+    bool *shown; /* by node: it has a line */
     bool by_wall;
     uint64_t whole_ns, limit_ns;
     struct screen_places places;
-    bool open[TREE_DEPTH_MAX];       /* a later line of that depth hangs from the same branch */
-    uint32_t within[TREE_DEPTH_MAX]; /* the line above and those that it lies in */
+    bool open[TREE_DEPTH_MAX];       /* by depth: a later line hangs from the same branch */
+    uint32_t within[TREE_DEPTH_MAX]; /* the line above and its ancestors */
     uint32_t within_count;
 };
 
@@ -36,14 +36,14 @@ static uint64_t value_of(const struct tree_view *view, const struct own_times *t
     return value < view->limit_ns ? value : view->limit_ns;
 }
 
-/* ---- Which lines ----------------------------------------------------------------------------- */
+/* ---- Choosing lines -------------------------------------------------------------------------- */
 
 struct size_order {
     uint64_t value;
     uint32_t node;
 };
 
-/* What calls comes before what it calls. */
+/* Callers sort before their callees. */
 static int largest_first(const void *left, const void *right)
 {
     const struct size_order *a = left, *b = right;
@@ -52,7 +52,7 @@ static int largest_first(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* The largest, as far as they have a hundredth. */
+/* Chooses the largest nodes, down to a hundredth of the time. */
 static int choose(struct tree_view *view, uint64_t limit)
 {
     struct size_order *order = calloc((size_t)view->count + 1, sizeof(*order));
@@ -76,7 +76,7 @@ static int choose(struct tree_view *view, uint64_t limit)
     return 0;
 }
 
-/* Own functions below others: else the table of own functions has said it. */
+/* Returns true if own functions are nested; otherwise the table of own functions shows the same. */
 static bool is_worth(const struct tree_view *view)
 {
     unsigned functions = 0, below = 0;
@@ -90,7 +90,8 @@ static bool is_worth(const struct tree_view *view)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Who waits for a thread or for a pool's task waits for a lock that is not his. */
+/* A lock waited for below a thread's or a pool's frames is an internal one: the thread or the pool
+ * is named instead. */
 static const char *phrase_of(const struct own_node *node, const struct own_node *caller)
 {
     unsigned purpose = caller && caller->label == 0 ? caller->purpose : PURPOSE_NONE;
@@ -101,7 +102,7 @@ static const char *phrase_of(const struct own_node *node, const struct own_node 
     return wait_phrase(node->reason);
 }
 
-/* What is no function. */
+/* The text of a node that is not a function. */
 static void node_text(const struct tree_view *view, const struct own_node *node, char *buffer,
                       size_t size)
 {
@@ -118,7 +119,7 @@ static struct screen_place place_of(const struct own_node *node)
     return (struct screen_place){.label = node->label, .indent = 2 * (size_t)node->depth};
 }
 
-/* Behind what a function calls stands its own time. */
+/* Returns true if a line with the function's own time follows its callees. */
 static bool has_self(const struct tree_view *view, uint32_t at)
 {
     const struct own_node *node = &view->nodes[at];
@@ -129,7 +130,7 @@ static bool has_self(const struct tree_view *view, uint32_t at)
     return calls && node->label != 0 && self > 0 && self * SCREEN_ROW_PART >= view->whole_ns;
 }
 
-/* Does a later line hang from the same branch? */
+/* Returns true if a later line hangs from the same branch. */
 static bool has_next(const struct tree_view *view, uint32_t node)
 {
     uint32_t depth = view->nodes[node].depth;
@@ -148,7 +149,7 @@ static void add_branch(const struct tree_view *view, uint32_t node, struct text 
         text_format(text, view->open[depth] ? "\xe2\x94\x9c " : "\xe2\x94\x94 ");
 }
 
-/* The numbers of a line, and what stands before its name. */
+/* Prints the numbers of a line, and the branches before its name. */
 static void put_numbers(const struct screen *screen, const struct tree_view *view,
                         const struct own_times *times, const char *branch)
 {
@@ -160,7 +161,7 @@ static void put_numbers(const struct screen *screen, const struct tree_view *vie
     screen_put(screen, STYLE_DIM, branch);
 }
 
-/* The selves of the functions that end before line `next`, the innermost first. */
+/* Prints the own times of the functions that end before line `next`, innermost first. */
 static void put_selves(const struct screen *screen, struct tree_view *view, uint32_t next)
 {
     uint32_t depth = next < view->count ? view->nodes[next].depth : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a report's first screen of where threads waited, and for what. */
+/* The table of a report's first screen with the places and reasons of waits. */
 #include "screen_waits.h"
 
 #include "code_owner.h"
@@ -12,10 +12,10 @@
 
 struct waits_view {
     const struct own_wait *waits;
-    uint64_t count; /* that are shown */
+    uint64_t count; /* shown rows */
     uint64_t wall_ns;
     struct screen_places places;
-    size_t reason; /* how wide that column is */
+    size_t reason; /* width of the column */
     bool by_wall, has_max;
 };
 
@@ -29,7 +29,7 @@ static struct screen_place place_of(const struct own_wait *wait)
     return (struct screen_place){.label = wait->label, .line = wait->line};
 }
 
-/* Those that cost two hundredths of the wall time and more. */
+/* Waits of at least two hundredths of the wall time. */
 static struct waits_view make_view(const struct screen *screen)
 {
     struct waits_view view = {
@@ -99,18 +99,18 @@ void screen_waits(const struct screen *screen)
 
 /* ---- Tasks of asyncio ------------------------------------------------------------------------ */
 
-/* Where tasks of asyncio were suspended, on the first screen. */
+/* Places where tasks of asyncio were suspended, on the first screen. */
 
 struct awaits_view {
     const struct await_place *places;
-    uint64_t count; /* that are shown */
+    uint64_t count; /* shown rows */
     struct screen_places widths;
-    size_t awaits; /* how wide that column is */
+    size_t awaits; /* width of the column */
 };
 
 enum { LOCATION_SIZE = 512, AWAITS_WIDTH = 20 };
 
-/* `location` has room for its text. */
+/* `location` is the buffer of the returned text. */
 static struct screen_place await_place(const struct screen *screen, const struct await_place *await,
                                        char location[LOCATION_SIZE])
 {
@@ -163,7 +163,7 @@ static void put_await(const struct screen *screen, const struct awaits_view *vie
     screen_places_put(screen, &view->widths, &place, await_numbers_width(view));
 }
 
-/* Tasks of a loop that always has something to do wait for that. */
+/* False if the loop is always busy: its tasks then wait for the loop. */
 static bool is_idle(const struct screen *screen)
 {
     const struct wall_wait *waits;
