@@ -4,8 +4,8 @@
 
     generate.py TABLE bash|zsh|fish TEMPLATE OUT
 
-TABLE is what `annot help --json` prints. The template holds what is the same for every table; its
-line `@tables@` is replaced.
+TABLE is the output of `annot help --json`. The template contains the fixed part; its line
+`@tables@` is replaced.
 """
 
 import pathlib

@@ -31,7 +31,7 @@ def spec(option):
         text += f":word:({' '.join(option.words)})"
     elif has_value:
         text += f":{description(option.value.split('[')[0])}:{ACTIONS[option.kind]}"
-    # What has a value may be given more than once.
+    # An option with a value may be repeated.
     first = "*" if has_value else "(" + " ".join(option.spellings) + ")"
     return [quoted(first + name + text) for name in names]
 

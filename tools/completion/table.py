@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The option tables as completions see them: each value and operand has kinds of what may stand
-there, of KINDS."""
+"""The option tables for completions: each value and operand has the kinds, of KINDS, that it
+accepts."""
 
 import dataclasses
 import json
 import pathlib
 import re
 
-# words: the choices; command: somebody's command line; none: free text.
+# words: the choices; command: a command line; none: free text.
 KINDS = ("words", "files", "recordings", "directories", "pids", "sessions", "commands", "command",
          "none")
 
@@ -20,7 +20,7 @@ class Option:
     name: str
     letter: str
     summary: str
-    kind: str  # "" = takes no value
+    kind: str  # "": without a value
     value: str
     words: list
 
@@ -38,12 +38,12 @@ class Command:
 
     @property
     def is_followed(self):
-        """Its operands are somebody's command line."""
+        """True if the operands are a command line."""
         return self.operands == ["command"]
 
 
 def brief(text):
-    """A phrase without what stands behind its first semicolon."""
+    """The text up to its first semicolon."""
     return text.split("; ")[0].removesuffix("; one of")
 
 
@@ -53,7 +53,7 @@ def kind_of_value(option):
     if option["kind"] == "choice":
         return "words"
     value = option.get("value", "")
-    # "PID|TEXT" is a process of a recording, not one that lives.
+    # "PID|TEXT" is a process in a recording, not a running one.
     return BY_NAME.get(re.match(r"[A-Z]*", value)[0], "none") if "|" not in value else "none"
 
 
@@ -61,7 +61,7 @@ def kinds_of_operands(command):
     if command["command_follows"]:
         return ["command"]
     usage = command["usage"].replace("[OPTIONS]", "")
-    usage = re.sub(r"(?<![\w-])--?[a-z-]+[ =]\S+", "", usage)  # an option that must be given
+    usage = re.sub(r"(?<![\w-])--?[a-z-]+[ =]\S+", "", usage)  # a required option
     kinds = []
     for word in re.findall(r"[A-Z]+", usage):
         kind = BY_NAME.get(word, "recordings" if len(word) == 1 else "none")  # diff A B
