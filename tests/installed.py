@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs a test of a build folder against the annot of a virtual environment: a wrapper of meson's.
+"""Runs a test of a build folder against the annot of a virtual environment: a wrapper for meson.
 
     installed.py BUILD VENV COMMAND...
 
-In the command and in its environment, VENV's program stands for the build's, VENV's Python for
-every python3, and the installed package for the one in the build folder."""
+In the command and in its environment, the build's program is replaced by VENV's, every python3 by
+VENV's Python, and the package in the build folder by the installed one.
+"""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ import sys
 
 
 def replacements(build, venv):
-    """What stands for what, as whole words."""
+    """Maps words of the command and the environment to their replacements."""
     packages = next(venv.glob("lib/python3*/site-packages"))
     loaded = packages / "pyannot" / "loaded"
     return {str(build / "tools" / "annot"): str(venv / "bin" / "annot"),

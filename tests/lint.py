@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hold the C sources against .clang-format and .clang-tidy.
+"""Check the C sources against .clang-format and .clang-tidy.
 
-    lint.py SOURCE BUILD    every source that BUILD compiles, but not the tests' for clang-tidy
+    lint.py SOURCE BUILD    every source that BUILD compiles; clang-tidy skips those of tests
 
-Prints what differs; exit status 1 if anything does, 77 if a tool is missing.
+Prints violations; exit status 1 if there are any, 77 if a tool is missing.
 """
 
 import concurrent.futures
@@ -19,8 +19,8 @@ import sys
 FOLDERS = ("collector", "examples", "libannot", "pyannot", "tests", "tools")
 TIDIED = ("collector", "libannot", "pyannot", "tools")
 
-# A function's paths are followed so far: 20,000 takes 1.7 times as long, clang's limit, 225,000,
-# seven times.
+# Limit of the paths analysed per function: 20,000 takes 1.7 times as long, clang's default,
+# 225,000, seven times.
 ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=5000"]
 
 
@@ -43,7 +43,7 @@ def formatted(files: list[str]) -> bool:
 
 
 def tidied(build: pathlib.Path, file: str) -> str:
-    """What clang-tidy says about one file; gcc's own options mean nothing to it."""
+    """The output of clang-tidy for one file; options known only to gcc cause no warning."""
     command = ["clang-tidy", "-p", str(build), "--quiet", "--warnings-as-errors=*",
                "--extra-arg=-Wno-unknown-warning-option",
                *(f"--extra-arg={word}" for word in ANALYZER), file]
@@ -52,9 +52,9 @@ def tidied(build: pathlib.Path, file: str) -> str:
 
 
 def step_back() -> None:
-    """Tests beside this one go first, also with a scheduler that weighs sessions (autogroup)."""
+    """Let concurrent tests run first, also with a scheduler that weighs sessions (autogroup)."""
     os.nice(19)
-    if os.getsid(0) == os.getpid():  # meson makes one for each test
+    if os.getsid(0) == os.getpid():  # meson creates a session for each test
         with contextlib.suppress(OSError):
             pathlib.Path("/proc/self/autogroup").write_text("19", encoding="ascii")
 

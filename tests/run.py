@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run every test of a build folder and close with one line of counts.
+"""Run every test of a build folder and end with one line of counts.
 
     run.py BUILD            all suites, then those of the variants below
     run.py BUILD SUITE...   these suites, without variants
     --count "NAME: OUTCOME" also counts an earlier run: passed, failed, or skipped and why; or a
                             closing line of this script. Lines before it are repeated.
     --installed VENV        against the annot of a virtual environment (installed.py), without the
-                            tests that run alone: they take most of the time, and compare with
-                            clocks, whatever way annot was installed
+                            tests that run alone: they take most of the time, and measure
+                            times, which do not depend on how annot was installed
 
-Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks something) or anything
-else (failed: its output is printed here). A program of many cases ends with a line like
-"12 passed, 0 failed, 1 skipped" (pytest's closing line will do), and then its cases are counted.
-Reasons of skips are printed. Exit status 1 if anything failed or nothing ran.
+Tests are meson's; each exits 0 (passed), 77 (skipped: the machine lacks something) or anything else
+(failed: its output is printed here). A program of many cases ends with a line like "12 passed, 0
+failed, 1 skipped" (pytest's closing line is accepted), and then its cases are counted. Reasons of
+skips are printed. Exit status 1 if anything failed or no test ran.
 
-Tests run side by side; then alone, one after the other, what compares with clocks, and beside that,
-with what it leaves of the processors, tests of the variants that do not.
+Tests run in parallel; then, one at a time, tests that measure time, and concurrently with those, on
+idle processors, tests of the variants that do not.
 
-Tests of the suites in MACHINE watch real processes on a real clock, which a machine may stop for a
-second. If few tests failed, those of them run once more, alone; one that passes then is "unsteady":
-its first failure is printed and counted all the same, for somebody to look at. Whatever fails in
-any other suite has failed. Both are listed once more before the counts.
+Tests of the suites in MACHINE observe real processes on a real clock, which a machine may stop for
+a second. If few tests failed, those of them run once more, alone; one that passes then is
+"unsteady": its first failure is printed and counted for investigation. A failure in any other suite
+is final. Both are listed once more before the counts.
 """
 
 import argparse
@@ -35,9 +35,9 @@ import shlex
 import subprocess
 import sys
 
-# The same source built otherwise, inside BUILD: options of meson, and the suites worth the time:
-# those that may run beside tests of the main build, those that may not. What is "large" takes
-# minutes there, with the same bytes as in smaller tests.
+# Other builds of the same source, inside BUILD: options of meson, and the suites worth the time:
+# those that may run concurrently with tests of the main build, and those that may not. "large"
+# tests take minutes there, and repeat the bytes of smaller tests.
 VARIANTS = {
     "asan": (["-Db_sanitize=address,undefined", "-Db_lundef=false"],
              ["unit", "fuzz"], ["cli", "timed", "stress", "two-sided"]),
@@ -46,18 +46,18 @@ VARIANTS = {
 }
 MACHINE = {"interpreters", "python", "sampling", "stress", "system", "timed", "two-sided"}
 SECOND_TRIES = 8
-# Many tests wait for most of their time. Those that compare with clocks are alone all the same.
+# Many tests mostly wait. Those that measure time still run alone.
 LANES = (os.cpu_count() or 1) + 2
-# Times of tests end what hangs; a busy machine takes a multiple of what a quiet one does.
+# Timeouts are for hanging tests; a busy machine takes a multiple of the time of an idle one.
 PATIENCE = 5
-# In what tests leave of the processors, also with a scheduler that weighs sessions (autogroup).
+# Uses only idle processors, also with a scheduler that weighs sessions (autogroup).
 STEP_BACK = ["sh", "-c",
              'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 nice -n 19 "$@"', "sh"]
 IN_BACKGROUND = ["setsid", "--wait", *STEP_BACK]
 WRAPPER: list[str] = []  # of --installed
 summary: list[str] = []  # "failed: TEST: first failed cases", "unsteady: ..."; before the counts
 COMPILERS = {"clang": {"CC": "clang", "CXX": "clang++"}}
-# Compilation takes half the time of -O2 -g. Reports of sanitizers have their lines with -g1, too.
+# Compiles in half the time of -O2 -g. Reports of sanitizers contain line numbers with -g1, too.
 VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--buildtype=plain",
                    "-Doptimization=1", "-Dc_args=-g1", "-Dcpp_args=-g1"]
 
@@ -68,7 +68,7 @@ CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d
 
 
 def build_variant(build: pathlib.Path, name: str) -> pathlib.Path:
-    """Configure (once) and build a variant: what its tests need. Beside other tests."""
+    """Configure (once) and build the tests of a variant, concurrently with other tests."""
     folder = build / name
     environment = dict(os.environ, **COMPILERS.get(name, {}))
     options, beside, after = VARIANTS[name]
@@ -111,7 +111,7 @@ def meson_test(build: pathlib.Path, selection: list[str], log_name: str,
     environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
     command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs",
                f"--logbase={log_name}", f"--timeout-multiplier={PATIENCE}"]
-    if is_background:  # meson makes a session of each test
+    if is_background:  # meson creates a session for each test
         command = [*IN_BACKGROUND, *command, "--num-processes=2",
                    f"--timeout-multiplier={4 * PATIENCE}"]
     else:
@@ -119,7 +119,7 @@ def meson_test(build: pathlib.Path, selection: list[str], log_name: str,
     wrapper = STEP_BACK if is_background else WRAPPER
     if wrapper:
         command += [f"--wrapper={shlex.join(wrapper)}"]
-        log_name += f"-{os.path.basename(wrapper[0])}"  # as meson calls it
+        log_name += f"-{os.path.basename(wrapper[0])}"  # name chosen by meson
     log = build / "meson-logs" / f"{log_name}.json"
     log.unlink(missing_ok=True)
     done = subprocess.run([*command, *selection], env=environment, check=False, text=True,
@@ -150,7 +150,7 @@ def case_counts(test: dict) -> collections.Counter:
 
 
 def failure_lines(test: dict) -> list[str]:
-    """The few lines that tell which case failed, and where."""
+    """The few lines that name the failed case and its place."""
     return [line.strip()[:200] for line in output_lines(test) if FAILURE.search(line)][:10]
 
 
@@ -159,7 +159,7 @@ def summarize(outcome: str, label: str, test: dict) -> None:
 
 
 def second_tries(build: pathlib.Path, tests: list[dict]) -> dict[str, dict]:
-    """What failed in a suite of MACHINE, run again one after the other; nothing if much failed."""
+    """Rerun failed tests of suites in MACHINE one at a time, unless many failed."""
     failed = [test for test in tests if case_counts(test)["failed"]]
     if not 0 < len(failed) <= SECOND_TRIES:
         return {}
@@ -173,7 +173,7 @@ def second_tries(build: pathlib.Path, tests: list[dict]) -> dict[str, dict]:
 
 
 def counted_before(texts: list[str]) -> collections.Counter:
-    """Of --count."""
+    """Counts of --count."""
     total: collections.Counter = collections.Counter()
     for text in texts:
         print(text)
@@ -221,7 +221,7 @@ def main() -> int:
 
 
 def names_of(build: pathlib.Path, suites: set[str]) -> tuple[list[str], list[str]]:
-    """Of the tests of these suites, or of all: those that run side by side, those that do not."""
+    """The tests of these suites, or all: those that run in parallel, and those that do not."""
     tests = [test for test in introspected(build)["tests"]
              if not suites or suites & suites_of(test)]
     return ([test["name"] for test in tests if test["is_parallel"]],
@@ -229,13 +229,13 @@ def names_of(build: pathlib.Path, suites: set[str]) -> tuple[list[str], list[str
 
 
 def in_suites(names: list[str]) -> list[str]:
-    """As arguments of meson."""
+    """The suites as arguments of meson."""
     return [*(f"--suite={name}" for name in names), "--no-suite=large"] if names else []
 
 
 def run(build: pathlib.Path, label: str, selection: list[str], log_name: str = "testlog",
         is_background: bool = False) -> collections.Counter:
-    """Run tests of one build folder and tell what did not pass."""
+    """Run tests of one build folder and print those that did not pass."""
     total: collections.Counter = collections.Counter()
     if not selection:
         return total

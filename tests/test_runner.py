@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tests/run.py on a project of its own: what counts as passed, failed, skipped and unsteady.
+"""tests/run.py on a temporary project: its counts of passed, failed, skipped and unsteady tests.
 
     test_runner.py SOURCE
 """
@@ -29,7 +29,7 @@ test('bad', shell, args: ['-c', 'exit 1'], suite: 'bad')
 """
 CASES = [
     # suites, exit status, last line
-    (["two-sided"], 1, "0 passed, 1 failed, 0 skipped"),  # of unit as well
+    (["two-sided"], 1, "0 passed, 1 failed, 0 skipped"),  # also in unit
     (["unit"], 1, "1 passed, 1 failed, 0 skipped"),
     (["golden"], 1, "0 passed, 1 failed, 0 skipped"),
     (["cli"], 1, "0 passed, 1 failed, 0 skipped"),

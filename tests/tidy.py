@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Holds the limits of the style: sizes, nesting, include directions, licence lines, names.
+"""Enforces the limits of the style: sizes, nesting, include directions, licence lines, names.
 
-tidy.py [ROOT]        checks the tree; prints PATH:LINE: RULE: what; exit 0 or 1
-tidy.py --self-test   plants one violation per rule and fails unless each is found
+    tidy.py [ROOT]        checks the tree; prints PATH:LINE: RULE: details; exit 0 or 1
+    tidy.py --self-test   plants one violation per rule and fails unless each is found
 
-Sizes and nesting are read from text laid out by clang-format, not from a parser: what opens a
-block stands first on its line, at four columns per level.
+Sizes and nesting are read from text laid out by clang-format, not from a parser: the start of a
+block is the first text of its line, at four columns per level.
 """
 
 import ast
@@ -22,8 +22,8 @@ COLUMNS = 100
 PARAMETERS = 5
 NESTING = 3
 
-# Violations that stay, each with its reason: (path, rule) -> reason. One that no longer occurs is
-# itself a violation, so the list cannot rot.
+# Accepted violations: (path, rule) -> reason. An entry without a violation is itself a violation,
+# so the list stays current.
 ITT = "functions of ITT have as many"
 CALLBACK = "a callback of SQLite has as many as that calls it with"
 EXCEPTIONS = {("tools/open/file_server.c", "parameters"): "a callback of libmicrohttpd",
@@ -36,9 +36,9 @@ EXCEPTIONS = {("tools/open/file_server.c", "parameters"): "a callback of libmicr
               ("tests/itt/itt_tool.c", "parameters"): ITT,
               ("tests/system/target_typed.c", "parameters"): "more than registers hold"}
 
-# Which folders a folder's files may include from, itself always. Headers that come in through an
-# allowed header are allowed as well, hence base wherever model stands. Wings point down only:
-# ground (base, model), then recording and machine, live, analysis, formats, page, tools.
+# The folders from which a folder's files may include, besides itself. Headers included by an
+# allowed header are allowed as well, so base is implied by model. Wings point down only: ground
+# (base, model), then recording and machine, live, analysis, formats, page, tools.
 GROUND = ["collector/base", "collector/model"]
 RECORDING = ["collector/recording/store", "collector/recording/read"]
 MACHINE = ["collector/machine/" + name for name in ("elf", "unwind", "symbol", "python")]
@@ -50,7 +50,7 @@ INCLUDES = {
     "libannot/src": ["libannot/wire", "libannot/include/annot"],
     "libannot/inject": ["libannot/include/annot", "libannot/src", "libannot/wire"],
     "libannot/gpu": ["libannot/include/annot"],
-    # The layout of the interpreter that it is compiled for, told to the sampler.
+    # The interpreter's layout at compile time, for the sampler.
     # And the reader of recordings, for pyannot.read.
     "pyannot": ["libannot/include/annot", "collector/machine/python", "collector/analysis/profile",
                 "collector/analysis/report", *RECORDING, *GROUND],
@@ -88,20 +88,20 @@ INCLUDES = {
 }
 
 # Each function is declared in the header of its file: x.c in x.h, or foo_bar.c in foo.h, which is
-# the header of at most DOOR_FILES files. Public headers are by theme. In some folders it does not
-# hold yet.
+# the header of at most DOOR_FILES files. Public headers are by theme. NO_DOORS: folders exempt
+# until they comply.
 DOOR_FILES = 3
 PUBLIC = "libannot/include/annot"
 NO_DOORS = ["collector/analysis/profile", "collector/model", "tools", "tools/doctor"]
-# Files whose functions call each other in a circle: at most so many.
+# The largest number of files in a call cycle.
 CYCLE_FILES = 8
 
-# All that lies at the top; a run leaves its results elsewhere.
+# The entries of the top folder; output of runs belongs elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",
        "meson.build", "meson_options.txt", "pyproject.toml", "setup.sh", "README.md",
        "CONTRIBUTING.md", "NEWS.md", "LICENSE", ".gitignore", ".clang-format", ".clang-tidy",
        ".editorconfig"}
-# What programs write is committed where tests compare with it, and nowhere else.
+# Output of programs is committed only where tests compare with it.
 OUTPUTS = {".a", ".annot", ".csv", ".folded", ".gz", ".html", ".log", ".o", ".pftrace", ".pprof",
            ".prof", ".pyc", ".sqlite", ".so", ".svg", ".whl", ".xz", ".zip", ".zst"}
 OUTPUT_FOLDERS = ("tests/golden/", "tests/cli/cases/", "tests/fuzz/corpus/",
@@ -132,7 +132,7 @@ class Tree:
         self.news = news.read_text() if news.exists() else ""
 
     def list_files(self, kinds):
-        """"-c": under version control, "-co": and those that may come to be."""
+        """"-c": files under version control, "-co": also files that are not ignored."""
         try:
             names = subprocess.run(
                 ["git", "-C", str(self.root), "ls-files", "-z", kinds, "--exclude-standard"],
@@ -251,7 +251,7 @@ def check_python(tree, path, text):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         length = node.end_lineno - node.lineno + 1
-        # Keyword-only parameters carry their names at every call, so they are not counted.
+        # Keyword-only parameters are not counted: their names appear at every call.
         names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
         count = len([name for name in names if name not in ("self", "cls")])
         depth = python_depth(node)
@@ -289,7 +289,7 @@ def check_includes(tree, path, lines):
 
 
 def system_headers(tree, path, seen):
-    """Headers of the system in the order in which a file comes to them."""
+    """Names of system headers in the order in which the file includes them."""
     for line in (tree.root / path).read_text(errors="replace").splitlines():
         match = SYSTEM.match(line)
         if not match:
@@ -308,7 +308,7 @@ DECLARED = re.compile(r"^(?!static|typedef|return|#)[A-Za-z_][\w \t\n*]*?\b(\w+)
 
 
 def leads_to(path, header):
-    """Whether a file's name leads to a header."""
+    """Returns true if the name of a source leads to the header."""
     return path.stem == header.stem or path.stem.startswith(header.stem + "_")
 
 
@@ -333,7 +333,7 @@ def check_doors(tree):
     clean = {path: strip_c((tree.root / path).read_text(errors="replace")) for path in tree.files
              if path.suffix in C_FILES and path.parts[0] != "tests" and str(path.parent) != PUBLIC}
     sources = [path for path in clean if path.suffix == ".c" and has_doors(path)
-               and not path.stem.endswith("_none")]  # stands in for others, in some builds
+               and not path.stem.endswith("_none")]  # replaces others in some builds
     definers = {name: path for path in sources for name in functions_of(clean[path])}
     for header, text in clean.items():
         names = DECLARED.findall(ATTRIBUTE.sub("", text)) if header.suffix == ".h" else []
@@ -349,7 +349,7 @@ def check_doors(tree):
 
 
 def reachable(uses, start):
-    """All files that calls lead to."""
+    """All files that `start` reaches through calls."""
     found, waiting = set(), [start]
     while waiting:
         for other in uses[waiting.pop()] - found:
@@ -359,7 +359,8 @@ def reachable(uses, start):
 
 
 def calls(tree):
-    """Which file calls functions of which, by their names, where it may include their headers."""
+    """Maps each file to the files with functions it calls, by name, where it may include their
+    headers."""
     clean = {path: strip_c((tree.root / path).read_text(errors="replace")) for path in tree.files
              if path.suffix == ".c" and layer_of(path)}
     definers = {name: path for path, text in clean.items() for name in functions_of(text)
@@ -375,7 +376,7 @@ def calls(tree):
 
 
 def check_cycles(tree):
-    """Files that call each other in a circle."""
+    """Reports large cycles of files that call each other."""
     uses = calls(tree)
     reach = {path: reachable(uses, path) for path in uses}
     known = set()
@@ -388,7 +389,7 @@ def check_cycles(tree):
 
 
 def check_python_first(tree, path):
-    """Python.h defines what the C library's headers look at."""
+    """Python.h defines macros that the C library's headers test."""
     headers = list(system_headers(tree, path, set()))
     if "Python.h" in headers and headers[0] != "Python.h":
         tree.report(path, 1, "python-first", f"{headers[0]} comes before Python.h")
@@ -408,7 +409,7 @@ def check_names(tree):
 
 
 def check_outputs(tree):
-    """No results of runs under version control."""
+    """Rejects output of runs under version control."""
     for path in tree.committed:
         if path.parts[0] not in TOP:
             tree.report(path, 1, "output", "not among what lies at the top (TOP in tidy.py)")
@@ -417,7 +418,7 @@ def check_outputs(tree):
 
 
 def check(root, exceptions):
-    """All violations outside the exceptions, and exceptions that nothing needs."""
+    """All violations outside the exceptions, and unused exceptions."""
     tree = Tree(root)
     check_names(tree)
     check_outputs(tree)

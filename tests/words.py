@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Counts words of prose that make sentences hard to read, against a budget per 10,000 words.
 
-words.py [-v] PATH...   a line for each file or folder; -v also prints the sentences they stand in
+    words.py [-v] PATH...   a line for each file or folder; -v also prints the lines with the words
 
 Prose is the comments of C, Python, shell and meson, docstrings, and the text of Markdown and of man
-pages without code. Each word of the budget has a plainer way to say the same: a noun instead of
-"what", a verb of the field instead of "tells", the case that exists instead of "none".
+pages without code. A plainer expression replaces each word of the budget: a noun instead of "what",
+a verb of the field instead of "tells", the case that exists instead of "none".
 """
 
 import io
@@ -17,7 +17,7 @@ import sys
 import tokenize
 from pathlib import Path
 
-# How often per 10,000 words. A folder with few words may have one.
+# Occurrences per 10,000 words; one is always allowed.
 BUDGET = {"what": 20, "tells?|told|telling": 3, "none|nobody|nothing": 20, "behind": 1,
           "whose|whom|theirs": 5}
 C_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*(.*?)\*/|//([^\n]*)', re.S)
@@ -36,7 +36,7 @@ def python_prose(text):
 
 
 def prose(path, text):
-    """The sentences of one file, without code; "" for a file of another kind."""
+    """The sentences of one file, without code; "" for other kinds of files."""
     if path.suffix in (".c", ".h", ".cpp", ".hpp", ".js", ".css", ".bt"):
         found = [match.group(1) or match.group(2) or "" for match in C_COMMENT.finditer(text)]
         return "\n".join(line.lstrip(" *") for part in found for line in part.split("\n"))
@@ -50,7 +50,7 @@ def prose(path, text):
 
 
 def over_budget(text):
-    """(word, how often, how often it may) for each that is over."""
+    """(word, occurrences, limit) for each word above its limit."""
     words = len(re.findall(r"[A-Za-z']+", text))
     for word, limit in BUDGET.items():
         count = len(re.findall(rf"\b(?:{word})\b", text, re.I))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What shells complete behind `annot`: the real shells asked, bash and zsh at a terminal.
+"""Completions of `annot` in the real shells; bash and zsh run at a terminal.
 
     check_completion.py SHELL BUILD_TOOLS SOURCE_COMPLETION
 
-Every command, option and choice of `annot help --json` must come; then files, processes, sessions
-and other programs' command lines; then the same of a made-up command with hostile help, so that
-nothing depends on what the tables hold today.
+Checks every command, option and choice of `annot help --json`; then files, processes, sessions and
+other programs' command lines; then the same for an invented command with hostile help, so that the
+test does not depend on the present tables.
 """
 
 import json
@@ -36,7 +36,7 @@ PROBE = {
 
 
 class Checks:
-    """Asks one shell; collects what was wrong."""
+    """Queries one shell; collects mismatches."""
 
     def __init__(self, shell):
         self.shell, self.count, self.problems = shell, 0, []
@@ -76,7 +76,7 @@ def make_place(folder):
 
 
 def check_table(checks, table):
-    """All that stands in the table, and nothing else."""
+    """The candidates are exactly the entries of the table."""
     names = [command["name"] for command in table["commands"]]
     checks.same("annot ", names + checks.shell.always)
     for command in table["commands"]:
@@ -116,7 +116,7 @@ def check_command_line(checks):
 
 def check_processes(checks, pid):
     text = str(pid)
-    checks.has("annot attach -p ", [text], ["2"])  # no thread of the kernel
+    checks.has("annot attach -p ", [text], ["2"])  # a kernel thread
     checks.has(f"annot attach --pid {text[:-1]}", [text])
     checks.has("annot attach -p 1,", [checks.shell.in_list("1,", text)])
 
@@ -167,7 +167,7 @@ def main():
         script = folder / OUTPUTS[kind]
         subprocess.run([sys.executable, source / "generate.py", folder / "table.json", kind,
                         source / f"annot.{kind}.in", script], check=True)
-        # The package adds functions that completions use where they are there.
+        # The package adds functions that completions use if they are defined.
         more = [BASH_COMPLETION] if kind == "bash" and BASH_COMPLETION.exists() else []
         done.append(run_shell(kind, folder, [script, *more],
                               lambda checks: check_probe(checks, folder)))

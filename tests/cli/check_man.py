@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Man pages against the program: the same commands, and per command the same options, which come
-from its tables and nowhere else.
+"""Compares man pages with the program: the same commands, and per command the same options, which
+are generated from its tables.
 
-check_man.py ANNOT FILLED_PAGES PAGES
+    check_man.py ANNOT FILLED_PAGES PAGES
 """
 
 import re

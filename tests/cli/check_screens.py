@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The first screen and the tree of real recordings: do they fit the width, in whole words?
+"""The first screen and the tree of real recordings fit the width, in whole words.
 
-check_screens.py ANNOT MAKE_RECORDING
+    check_screens.py ANNOT MAKE_RECORDING
 
-Programs with long names, deep folders, threads, pools and waits are recorded; each report is made
-at several widths. No line may be wider, end in blanks, or cut a location that has room; one screen
-has at most LINES lines. Without a terminal nothing is cut.
+Programs with long names, deep folders, threads, pools and waits are recorded; each report is
+printed at several widths. No line may be wider, end in blanks, or cut a location that has room; one
+screen has at most LINES lines. Without a terminal no text is cut.
 """
 
 import os
@@ -55,7 +55,7 @@ def übersetze(): subprocess.run(["sleep", "0.1"])
 }
 
 
-# A command is printed whole, however long the path of its recording.
+# A command is never cut, however long the path of its recording.
 COMMAND = re.compile(r"(next: | {6})annot \S")
 
 
@@ -73,7 +73,7 @@ def report(annot, path, width, *options):
 
 
 def problems_of(text, width):
-    """One for each line that does not fit."""
+    """Yields one problem for each line that does not fit."""
     for line in text.splitlines():
         if line != line.rstrip():
             yield f"blanks at the end: {line}"
@@ -83,7 +83,7 @@ def problems_of(text, width):
             continue
         if columns_of(line) > width and not COMMAND.match(line):
             yield f"{columns_of(line)} columns: {line}"
-        # The location is the last cell: what is cut there reaches the edge, nearly.
+        # The location is the last cell: if cut, it reaches close to the edge.
         if re.search(r"  \S*…\S*:\d+$", line) and columns_of(line) + 1 < width - cut_folder(line):
             yield f"a location is cut beside {width - columns_of(line)} free columns: {line}"
         if re.search(r"\.py:\d*…|…\d*$", line):
@@ -93,12 +93,12 @@ def problems_of(text, width):
 
 
 def cut_folder(line):
-    """Whole folders are left out first: so much may be free."""
+    """The columns that may be unused, since whole folders are omitted first."""
     return 40 if re.search(r"  …/\S*$", line) else 0
 
 
 def record(annot, folder, name):
-    """The path of a recording; None: it cannot be made here."""
+    """The path of a recording; None: recording is impossible here."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(PROGRAMS[name])
@@ -118,8 +118,8 @@ def make(tool, folder, shape):
 
 
 def count_lines(text):
-    """Without findings, of which a busy machine has more, and with one for the commands at the end,
-    which take more with a long path."""
+    """Counts lines without the findings, of which a busy machine has more, and with only one for
+    the commands at the end, which take more with a long path."""
     text = re.sub(r"^What stands out\n( .*\n)+\n", "", text, flags=re.M)
     return text.count("\n") - text.count("\n      annot ")
 

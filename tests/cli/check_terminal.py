@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reports on a terminal of our own: they fit its width, use colour only where it is wanted.
+"""Reports on a pseudo-terminal fit its width and use colour only if it is enabled.
 
-check_terminal.py ANNOT MAKE_RECORDING
+    check_terminal.py ANNOT MAKE_RECORDING
 """
 
 import fcntl
@@ -16,11 +16,11 @@ import tempfile
 import termios
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-COMMAND = re.compile(r"(next: | {6})annot \S")  # printed whole, however long its path
+COMMAND = re.compile(r"(next: | {6})annot \S")  # never cut, however long its path
 
 
 def run_on_terminal(command, columns, **variables):
-    """What the command prints on a terminal of that width."""
+    """The output of the command on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items()

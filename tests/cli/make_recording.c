@@ -4,18 +4,17 @@
  *     make_recording SHAPE FILE
  *
  * Shapes: pipeline (a pool of three workers), losses (gaps, a killed process, refusals, misuse, a
- * session inside), recorder (overwritten records), deep (nested 200 levels), many (300 paths),
- * names (foreign bytes), busy (a
- * million events, for speed), paths (of their own for nearly all ranges), nothing (no events),
- * counted (by eBPF, with waits and a loss), unsampled (the same without rights), cut (pipeline
- * without its end mark), newer (of a future format), hostile, sampled, served and sets (those of
- * tests/lib/), profiled (ranges, samples and stretches off the CPU with known sums), script (an
- * unannotated program, sampled), blind (sampled, and nothing was seen), deadlock (two threads that
- * wait for each other to the end), untold and lossy (a little and a lot of what was sampled is
- * missing), missing (something of each kind), build (a script of many short processes), threads
- * (which are called in different ways), called, called-sums and called-adaptive
- * (tests/lib/calls_trace.c), lined (lines that were counted), small-host (two
- * threads and one processor), large-host (one and eight). */
+ * nested session), recorder (overwritten records), deep (nested 200 levels), many (300 paths),
+ * names (untrusted bytes), busy (a million events, for speed), paths (a distinct one for nearly
+ * each range), nothing (no events), counted (by eBPF, with waits and a loss), unsampled (the same
+ * without rights), cut (pipeline without its end mark), newer (of a future format), hostile,
+ * sampled, served and sets (those of tests/lib/), profiled (ranges, samples and stretches off the
+ * CPU with known sums), script (an unannotated program, sampled), blind (sampled, without a
+ * sample), deadlock (two threads that wait for each other to the end), untold and lossy (few and
+ * many samples are lost), missing (a loss of each kind), build (a script of many short processes),
+ * threads (with names from different sources), called, called-sums and called-adaptive
+ * (tests/lib/calls_trace.c), lined (counted lines), small-host (two threads and one processor),
+ * large-host (one and eight). */
 #include "make_recording.h"
 #include "made_sample.h"
 #include "writer.h"
@@ -236,7 +235,7 @@ static void make_losses(void)
     session->command_status = 9;
 }
 
-/* A range that is open since before what is left. */
+/* A range that was opened before the oldest remaining record. */
 static void make_recorder(void)
 {
     uint32_t process = add_process(310, -1, "./server", 1 * ms);
@@ -298,7 +297,7 @@ static void make_busy(void)
     }
 }
 
-/* More than a million of one name. */
+/* More than a million ranges of one name. */
 static void make_crowded(void)
 {
     uint32_t thread = add_thread(add_process(700, -1, "./crowded", 0), 700, NULL);
@@ -307,7 +306,7 @@ static void make_crowded(void)
         range(thread, "tick", 0, now, now + 90);
 }
 
-/* Nearly each range has a path of its own. */
+/* Nearly each range has a distinct path. */
 static void make_paths(void)
 {
     static const char *const names[] = {"load", "parse", "walk", "emit", "sort", "hash", "merge"};
@@ -345,7 +344,7 @@ static void describe_sampling(enum sampling_rung rung, const char *reason, const
                                         .hint = string(hint)};
 }
 
-/* Nine samples of ten are complete; every third thread switch is told. */
+/* Nine samples of ten are complete; every third thread switch is reported. */
 static void make_counted(void)
 {
     uint32_t thread = add_thread(add_process(800, -1, "python3 pipeline.py", ms), 800, NULL);
@@ -384,7 +383,7 @@ static void make_unsampled(void)
     range(thread, "load", 0, 2 * ms, 150 * ms);
 }
 
-/* What a future annot may write: another major number under a valid checksum. */
+/* A recording of a future annot: another major number with a valid checksum. */
 static void make_newer(const char *path)
 {
     struct store_file_header header;

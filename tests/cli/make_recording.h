@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shapes of recordings are made of. One recording at a time, one thread. */
+/* Building blocks for shapes of recordings. One recording at a time, one thread. */
 #ifndef ANNOT_MAKE_RECORDING_H
 #define ANNOT_MAKE_RECORDING_H
 
@@ -22,7 +22,7 @@ struct event *add(uint32_t thread, enum event_kind kind, const char *name, int64
 void pop(uint32_t thread, uint64_t depth, int64_t time_ns);
 void range(uint32_t thread, const char *name, uint64_t depth, int64_t from, int64_t to);
 
-/* Ordinals. A process with a parent is a forked one. */
+/* Return ordinals. A process with a parent is forked. */
 uint32_t add_process(int pid, int32_t parent, const char *cmdline, int64_t start_ns);
 uint32_t add_thread(uint32_t process, int tid, const char *name);
 void end_process(uint32_t ordinal, enum process_end end, int value, int64_t end_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shapes whose samples have known sums. */
+/* Shapes of recordings with samples of known sums. */
 #include "made_sample.h"
 #include "make_recording.h"
 #include "trace_maker.h"
@@ -17,7 +17,7 @@ static uint32_t frame(enum frame_kind kind, const char *function, const char *pl
                                                        .address = python ? 0 : (uint64_t)line});
 }
 
-/* The stack of those frames, root first; 0 ends them. */
+/* The stack of `frames`, root first; 0 terminates them. */
 static uint32_t stack(const uint32_t *frames)
 {
     int64_t made = 0;
@@ -47,7 +47,7 @@ static void cpu_sample(uint32_t thread, int64_t time_ns, uint32_t of_stack, int6
     require(store_writer_add_samples(writer, &sample, 1), "sample");
 }
 
-/* Of the waits that follow. */
+/* The stack of the next waits. */
 static uint32_t wait_stack;
 
 static void wait_for(uint32_t thread, enum wait_reason reason, int64_t from, int64_t wake,
@@ -73,8 +73,8 @@ static void sampled_at(uint32_t hz, enum sampling_rung rung, const char *reason,
 }
 
 /* load 0..100 with parse 20..60 in it; 10 samples of 10 ms: 2 in load before parse, 3 in parse, 3
- * in load behind it, 1 outside, 1 in a range of which the thread's events know nothing. Off the
- * CPU 30..50 for a lock, runnable from 40 on, and 95..110 asleep, of which 5 are in load. A forked
+ * in load after it, 1 outside, 1 in a range that is missing from the thread's events. Off the CPU
+ * 30..50 for a lock, runnable from 40 on, and 95..110 asleep, of which 5 are in load. A forked
  * worker without events runs 4 samples in load as its parent did. */
 void make_profiled(void)
 {
@@ -123,7 +123,7 @@ void make_profiled(void)
             "fact");
 }
 
-/* Two processes without a single range. */
+/* Two processes without ranges. */
 void make_script(void)
 {
     uint32_t first = add_thread(add_process(900, -1, "python3 train.py", 0), 900, NULL);
@@ -150,14 +150,14 @@ void make_script(void)
                "sudo setcap cap_bpf,cap_perfmon+ep annot");
 }
 
-/* A command that was over before anything was seen of it. */
+/* A command that ended before the first sample. */
 void make_blind(void)
 {
     sampled_at(99, SAMPLING_BPF, "", "");
 }
 
-/* Threads that took one lock each and wait for the other's: 1.9 s each, to the end, and the main
- * thread for them. Nobody was on a CPU when it was looked at. */
+/* Two threads each hold a lock and wait for the other's: 1.9 s each, to the end; the main thread
+ * waits for them. No sample was taken on a CPU. */
 void make_deadlock(void)
 {
     uint32_t process = add_process(700, -1, "./deadlock", 0);
@@ -216,7 +216,7 @@ void make_lossy(void)
     lose("lost in a way that a later version knows", 5);
 }
 
-/* Something of each kind. */
+/* A loss of each kind. */
 void make_missing(void)
 {
     make_lossy();
@@ -230,7 +230,7 @@ void make_missing(void)
 }
 
 /* A build: 30 compilers with two samples each, of which every third is another program; a helper of
- * the shell before each of them; a pool of three workers that are busy. */
+ * the shell before each of them; a pool of three busy workers. */
 void make_build(void)
 {
     uint32_t shell = add_process(1000, -1, "sh build.sh", 0), top = add_thread(shell, 1000, NULL);
@@ -260,8 +260,8 @@ void make_build(void)
     sampled_at(99, SAMPLING_BPF, "", "");
 }
 
-/* Threads that Python started, by the function it started them with, and a pool of native ones that
- * the kernel has a name for. */
+/* Threads started by Python, named by their function, and a pool of native threads named by the
+ * kernel. */
 void make_threads(void)
 {
     uint32_t process = add_process(3000, -1, "python3 server.py", 0);
@@ -309,8 +309,8 @@ static void call(uint32_t thread, uint32_t label, int64_t time_ns, uint8_t flags
     event->flags = flags;
 }
 
-/* Calls around and inside of ranges, one that goes on, one of a function in C, a range that is
- * called as a function is; and what was counted at two stacks. */
+/* Calls around and inside of ranges, an unfinished one, one of a C function, a range with a
+ * function's name; and counts at two stacks. */
 void make_calls(void)
 {
     uint32_t thread = add_thread(add_process(900, -1, "python3 solver.py", 0), 900, NULL);
@@ -350,8 +350,8 @@ void make_calls(void)
     }
 }
 
-/* Threads that run all the time on a host with so many processors; of more threads than these, one
- * runs at a time and the others are ready, 10 ms each. */
+/* Threads that never block on a host with `processors`; of more threads than processors, one runs
+ * at a time and the others are ready, 10 ms each. */
 static void make_host(const char *name, uint32_t processors, uint32_t threads)
 {
     uint32_t work = frame(FRAME_NATIVE, "work", "/usr/bin/solve", 32);

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the numbered cases of annot's command line and compares what they print.
+"""Runs the numbered cases of annot's command line and compares their output.
 
-run.py [--update] BINARY_DIRECTORY... [-- CASE...]
+    run.py [--update] BINARY_DIRECTORY... [-- CASE...]
 
-A case is cases/NNN-name.sh, run by sh in an empty directory with the binaries on its PATH. Beside
-it stand NNN-name.stdout and NNN-name.stderr; a missing one means that nothing is printed. The last
-line of the standard output is "exit N", added by the runner. --update writes what was printed.
-Cases of commands that a build left out, "query open" in ANNOT_CLI_WITHOUT, are not run.
+A case is cases/NNN-name.sh, run by sh in an empty directory with the binaries on its PATH. Its
+expected output is in NNN-name.stdout and NNN-name.stderr; without the file, the output must be
+empty. The last line of the standard output is "exit N", added by the runner. --update writes the
+actual output. Cases of commands that a build omitted, "query open" in ANNOT_CLI_WITHOUT, are
+skipped.
 """
 
 import difflib

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Shells that are asked what they complete. bash and zsh complete at a terminal only: they run at
-one, get a line and a tab, and write what they found to a file; fish has a command for it."""
+"""Shells that complete command lines for tests. bash and zsh complete only at a terminal: they run
+at a pseudo-terminal, receive a line and a tab, and write the candidates to a file; fish has a
+command for it."""
 
 import os
 import pty
@@ -22,7 +23,7 @@ def environment(folder):
 
 
 class Terminal:
-    """A shell at a terminal, which writes what a tab found to the file $ANSWER."""
+    """A shell at a terminal that writes the candidates of a tab to the file $ANSWER."""
 
     words = ()
     setup = ""
@@ -43,8 +44,8 @@ class Terminal:
         self.command(f"source {begin}\n")
 
     def command(self, text):
-        """Runs a line to its end. What is typed while a shell takes or leaves its terminal can get
-        lost, so that each line waits for the prompt."""
+        """Runs a line to its end. Input that arrives while a shell takes or releases its terminal
+        can get lost, so each line waits for the prompt."""
         before = len(self.output)
         self.type(text)
         self.prompt(before)
@@ -64,7 +65,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait(self, text):
-        """Types `text` and waits for the answer, in parts that the shell takes its time for."""
+        """Types `text` and waits for the answer, in parts, as the shell consumes it."""
         self.answer.unlink(missing_ok=True)
         self.type(text)
         deadline = time.monotonic() + PATIENCE_S
@@ -76,7 +77,7 @@ class Terminal:
 
     def complete(self, line):
         found = self.wait(line + "\t")
-        self.type("\x15")  # forgets the line
+        self.type("\x15")  # discards the line
         return found
 
     def close(self):
@@ -98,7 +99,7 @@ class Terminal:
 
 
 class Bash(Terminal):
-    """The function runs inside of readline, as always; then it tells what it leaves there."""
+    """The function runs inside of readline, as usual; then it writes its result to the file."""
 
     words = ["bash", "--norc", "--noprofile", "-i"]
     setup = """
@@ -117,7 +118,7 @@ complete -F asked annot
 
 
 class Zsh(Terminal):
-    """Matches go through compadd; what it would add is asked of it first."""
+    """Matches go through compadd; a wrapper captures its candidates."""
 
     words = ["zsh", "-f", "-i"]
     always = []
@@ -160,7 +161,7 @@ bindkey '^U' kill-whole-line
 
 
 class Fish:
-    """`complete -C` prints what a tab would offer."""
+    """`complete -C` prints the candidates of a tab."""
 
     always = []
     slash = "/"

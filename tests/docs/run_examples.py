@@ -5,7 +5,7 @@
     run_examples.py PAGE SOURCE BUILD
 
 The page's commands name the source folder by $PWD and the build folder "build"; here they run in
-a scratch folder of links, so that nothing is written into the source. The first command that fails
+a scratch folder of links, so that the source stays unchanged. The first command that fails
 ends the run and the test.
 """
 

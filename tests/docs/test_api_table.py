@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/api.md names nothing that is not there, and no public function of C is missing from it.
+"""docs/api.md names only existing functions, and every public function of C.
 
     test_api_table.py SOURCE
 """
@@ -10,22 +10,22 @@ import sys
 
 INCLUDE = pathlib.Path("libannot", "include", "annot")
 C_HEADERS = ("annot.h", "values.h", "tracks.h", "logs.h", "observers.h")
-# Column -> files that must have the names of its cells.
+# Column -> files that must contain the names in its cells.
 SOURCES = {
     "C": [INCLUDE / name for name in C_HEADERS],
     "C++": [INCLUDE / name for name in ("annot.hpp", "text.hpp", "annot.h")],
     "Python": [pathlib.Path("pyannot", "pyannot", name) for name in ("_native.pyi", "__init__.py")],
-    "NVTX": [pathlib.Path("tests", "nvtx", "nvtx_part.c")],  # calls all that is recorded
+    "NVTX": [pathlib.Path("tests", "nvtx", "nvtx_part.c")],  # calls all recorded functions
     "Tracy": [INCLUDE / "tracy_shim.h"],
 }
 FUNCTION = re.compile(r"^(?:ANNOT_UNTRACED )?(?:ANNOT_API|static inline) [^(;{]*?\b(annot_\w+)\(|"
                       r"^#define ((?:ANNOT|annot)_\w+)\(", re.MULTILINE)
-# What macros and other functions are made of, and what only the compiler asks for.
+# Functions used by macros and other functions, or only for the compiler.
 INSIDE = re.compile(r"annot_(emit_|site_|scope_|value_make)|ANNOT_(UNLIKELY|UNTRACED|PRINTF|JOIN)")
 
 
 def rows(page):
-    """(what, {column: cell}) of every row of every table."""
+    """(first cell, {column: cell}) of every row of every table."""
     head = None
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] \
@@ -48,14 +48,14 @@ def without_comments(text):
 
 
 def missing(page, words):
-    """(row, column, name) that the column's files don't have."""
+    """(row, column, name) of names missing from the column's files."""
     return [(what, column, name) for what, cells in rows(page)
             for column, cell in cells.items() for name in names(cell)
             if name not in words[column]]
 
 
 def unnamed(page, headers):
-    """Public functions and macros of C that no cell names."""
+    """Public functions and macros of C that are in no cell."""
     said = {name for _, cells in rows(page) for name in names(cells["C"])}
     public = {first or second for text in headers for first, second in FUNCTION.findall(text)}
     return sorted(name for name in public - said if not INSIDE.match(name))

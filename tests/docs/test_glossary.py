@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/glossary.md defines each word once, and words that it rules out are in no file's name.
+"""docs/glossary.md defines each word once, and the words that it excludes are in no file's name.
 
     test_glossary.py SOURCE
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def rows(text):
-    """The cells of every row of every table; heads and rules are left out."""
+    """The cells of every row of every table, without heads and rules."""
     lines = text.splitlines()
     for before, line in zip(lines, lines[1:], strict=False):
         if line.startswith("|") and before.startswith("|") and not line.startswith("|-"):
@@ -18,7 +18,7 @@ def rows(text):
 
 
 def defined(text):
-    """The words that the page defines, each as often as it does."""
+    """The words that the page defines, repeated if defined twice."""
     return [word for cells in rows(text) if len(cells) == 2
             for word in re.findall(r"\*\*([^*]+)\*\*", cells[0])]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files that pages for developers name in code or link to are there.
+"""The files that pages for developers name in code or link to exist.
 
     test_named_files.py SOURCE
 """
@@ -20,7 +20,7 @@ PLACEHOLDER = re.compile(r"NAME|NNN|EXTENSION")
 
 
 def is_there(root, page, name, known):
-    """As a path from the root or the page, or as the end of any file's path."""
+    """Matches a path from the root or the page, or the end of any file's path."""
     return (root / name).exists() or (page.parent / name).exists() or \
         any(path == name or path.endswith("/" + name) for path in known)
 

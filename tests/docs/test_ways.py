@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""The two ways through the code in docs/architecture lead where they say, and are not too long.
+"""The two ways through the code in docs/architecture match the code and keep their length.
 
     test_ways.py SOURCE
 
 A step is a numbered item: `NAME` in [file](link) (clauses): text. The file must define NAME, and
-the file of the step before must name it. Clauses say otherwise:
+the file of the step before must name it. Clauses replace the latter:
 
-    from N                the file of step N names it
-    from N through `X`    the files of step N and of this step both name X (shared data, callbacks)
-    entry                 a loop or main calls it
+    from N               the file of step N names it
+    from N through `X`   the files of step N and of this step both name X (shared data, callbacks)
+    entry                a loop or main calls it
 
-Items with a dash are side roads: the same, but every one says where it leaves, and none counts.
+Items with a dash are side roads: the same, but each has a clause for its start, and they do not
+count.
 """
 
 import pathlib
 import re
 import sys
 
-# Page -> how many different files its steps may name.
+# Page -> the most distinct files in its steps.
 PAGES = {"range.md": 20, "sample.md": 25}
 ITEM = re.compile(r"^(?:(\d+)\.|-) (.+?)(?=\n(?:\d+\.|-|#|\n)|\Z)", re.MULTILINE | re.DOTALL)
 STEP = re.compile(r"`(?:struct )?(\w+)` in \[([^\]]+)\]\(([^)]+)\)(?: \(([^)]*)\))?:")
@@ -25,7 +26,7 @@ CLAUSE = re.compile(r"(?:and )?from (\d+)(?: through `(\w+)`)?|entry")
 
 
 def code(path):
-    """A file without comments and texts."""
+    """A file without comments and string literals."""
     text = path.read_text(encoding="utf-8")
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
 
@@ -35,13 +36,13 @@ def names(text, name):
 
 
 def defines(text, name):
-    """A function with a body that begins in the first column, or a struct with members."""
+    """True for a function with a body that begins in the first column, or a struct with members."""
     function = rf"^(?![ \t#]|struct {name}\b)[^;{{}}=]*?\b{name}\([^;{{}}]*\)\s*\{{"
     return re.search(rf"{function}|^struct {name}\s*\{{", text, re.MULTILINE) is not None
 
 
 class Way:
-    """The steps of one page, and what is wrong with them."""
+    """The steps of one page, and their errors."""
 
     def __init__(self, page, limit):
         self.page = page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Without a name the newest recording of the directory is taken, and which one that is is told.
+# Without an operand, the newest recording of the directory is used, and its name is printed.
 make_recording sampled old.annot && touch -d "2020-01-01" old.annot
 make_recording pipeline new.annot && touch -d "2021-01-01" new.annot
 make_recording pipeline .hidden.annot
@@ -11,7 +11,7 @@ touch old.annot
 annot flame
 annot export --format chrome
 ls
-# Of equally new ones the last by name.
+# Among equally new ones, the last by name.
 touch -d "2022-01-01" old.annot new.annot
 annot report | head -1
 mkdir sub && cd sub

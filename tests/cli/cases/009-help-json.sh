@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# One command as JSON; the whole table is JSON; nothing else is.
+# One command as JSON; the whole table is JSON; other output is not.
 annot help --json info && annot help --json | python3 -c '
 import json, sys
 table = json.load(sys.stdin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What is missing is told as a part of the whole, with what it means; little of it without alarm.
+# Losses are printed as a part of the whole, with their consequence; small ones without a warning.
 make_recording untold little.annot
 annot report --functions 0 little.annot | sed -n '/^wall/p; /^lost/p; /Missing/,$p'
 annot info little.annot | sed -n '/^lost/,/^process/p'

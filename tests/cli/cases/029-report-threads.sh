@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Which thread is it? By its own name, the kernel's, or the function that Python started it with.
+# Threads are named by their own name, the kernel's, or the function that Python started them with.
 make_recording threads t.annot && annot report --sort self --by thread --functions 0 t.annot
-# Code without a name: what would give it one. A place is told once.
+# A hint shows how to name code without a name, once per place.
 annot report --sort self --functions 6 t.annot | sed -n '/^hottest/,/^$/p'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# -o of another format: the recording stands beside it; nothing is overwritten unasked.
+# -o of another format: the recording is written next to it; without --force, files are kept.
 echo kept > there.svg
 annot record --no-sample -o there.svg -- echo out
 echo $?

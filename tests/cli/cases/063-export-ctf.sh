@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A format that is a folder: it is there as a whole or not, and nothing else goes with it.
+# A format that writes a folder, completely or not at all; other files are never removed.
 make_recording pipeline run.annot
 fails() {
     "$@"

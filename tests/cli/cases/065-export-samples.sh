@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Samples in each format: collapsed stacks by thread, flame charts, and what wrong use is told.
+# Samples in each format: collapsed stacks by thread, flame charts, and messages for wrong use.
 make_recording sampled run.annot
 annot export -f folded run.annot -o - --by thread --strip-prefix lib:/home/me/app | cut -c 1-160
 annot export run.annot -o run.folded && wc -l <run.folded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# When there is nothing to draw, the reason is told, and no file is left.
+# Without samples, flame prints the reason and writes no file.
 make_recording sampled run.annot
 make_recording pipeline plain.annot
 annot flame plain.annot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A recording in which nothing was seen: each command says why, and what would show more.
+# A recording without samples: each command prints the reason and a remedy.
 make_recording blind none.annot
 make_recording deadlock waits.annot
 for command in report flame "export -f folded -o -" "export -o none.json"; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What it finds depends on the machine; what it looks for does not.
+# The findings depend on the machine; the help does not.
 annot doctor --help
 annot doctor --jason
 annot doctor extra

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Rules are shown, changed, and refused if they cannot be meant.
+# Rules are printed, changed, and refused if they have no meaning.
 run() {
     annot record --no-sample --force -o a.annot "$@" 2>/dev/null
 }

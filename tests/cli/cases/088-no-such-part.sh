@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the recording has not is an error with what was meant, and leaves no file.
+# A selection without a match in the recording is an error with a suggestion, and leaves no file.
 make_recording pipeline p.annot
 make_recording profiled s.annot
 make_recording script none.annot

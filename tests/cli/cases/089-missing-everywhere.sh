@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What is missing and which calls were remarkable, in every output of one recording.
+# Losses and remarkable calls, in every output of one recording.
 make_recording missing l.annot
 annot info l.annot | sed -n '/^lost/,/^process/p'
 annot report --functions 0 l.annot | sed -n '/^refused/p; /^lost/p; /^remarkable/p; /Missing/,$p'

@@ -7,7 +7,7 @@ for value in alloc:bytes alloc:alloc-objects off-cpu:blocked calls:calls paging 
     annot export --format folded --strip-prefix base --output - --value $value s.annot
 done
 annot report --value alloc:bytes --json --table functions s.annot
-# An interval is in a part as a whole or not at all.
+# An interval belongs to a selection entirely or not at all.
 for part in "11ms 31ms" "12ms 31ms" "11ms 30ms" "12ms 30ms"; do
     set -- $part
     annot report --value calls --from $1 --to $2 --csv --table functions s.annot

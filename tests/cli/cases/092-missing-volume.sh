@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Every output names the volume that is missing.
+# Every output names the missing volume.
 make_recording volumes v.annot
 rm v.2.annot
 annot report v.annot > out || echo "status $?"

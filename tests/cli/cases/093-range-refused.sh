@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What --range refuses before anything is probed.
+# Values of --range that are refused before any probe is set.
 annot record -o x.annot --range-budget 20000 -- true
 annot record -o x.annot --sampling none --range './x:work' -- true
 annot attach -o x.annot --range-budget 0 1

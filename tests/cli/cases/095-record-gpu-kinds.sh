@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What else of a GPU is recorded is asked for with --gpu alone.
+# Options for kinds of GPU records require --gpu.
 annot record --gpu-api driver -- true
 annot record --gpu-api everything -- true
 annot record --gpu-events -- true

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Calls of Python: what does not fit together is said before the command runs.
+# Calls of Python: conflicting options are reported before the command runs.
 annot record --no-sample --c-calls -- echo ran
 annot record --no-sample --trace-select x -- echo ran
 annot record --no-sample --trace-functions=every -- echo ran

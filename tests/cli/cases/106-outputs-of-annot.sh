@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Options behind the command, files that are no recordings, recordings that nobody named.
+# Options after the command, files that are no recordings, recordings chosen by default.
 annot record -q --no-sample -o a.annot true
 for words in '-o none.annot' '--output=none.svg' '-o a.annot' '-o' '-o other.txt'; do
     echo "$words"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A page beside the recording, its data alone, what cannot be written or read.
+# A page next to the recording, only its data, outputs and inputs that fail.
 make_recording sampled run.annot
 make_recording pipeline plain.annot
 make_recording nothing nothing.annot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What people compare: files of other tools before and after a change. Their times are known.
+# A typical comparison: files of other tools before and after a change, with known times.
 cat >make.py <<'PY'
 import json, marshal, sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A recording compared with itself, one and several a side; limits; widths.
+# A recording compared with itself, with one and with several per side; limits; widths.
 make_recording profiled a.annot
 mkdir new && for i in 1 2 3 4 5; do cp a.annot new/$i.annot; done
 annot diff a.annot a.annot --all -n 2

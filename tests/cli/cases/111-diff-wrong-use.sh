@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What cannot be compared, and limits that are none.
+# Recordings that cannot be compared, and malformed limits.
 make_recording profiled a.annot && make_recording losses b.annot && mkdir empty
 annot diff || echo "status $?"
 annot diff a.annot || echo "status $?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Commands that fail or are none; options that do not go together.
+# Commands that fail or do not exist; conflicting options.
 annot stat || echo "status $?"
 annot stat -n 3 --no-record false || echo "status $?"
 annot stat -n 3 --no-record -i false >out.txt && echo "went on"

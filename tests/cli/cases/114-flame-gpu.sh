@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# GPU time in a recording without any, and options that do not go together.
+# GPU time of a recording without any, and conflicting options.
 make_recording sampled run.annot
 annot flame --gpu run.annot
 annot flame --gpu -o run.svg run.annot

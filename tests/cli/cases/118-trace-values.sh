@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Values of calls go with calls that are recorded.
+# Options for values of calls require recorded calls.
 annot record --trace-ranges -- true
 annot record --trace-ranges --trace-functions=exact -- true
 annot record --trace-args -- true

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Short calls are left out of what has calls one by one.
+# --min-duration applies only to calls that are recorded one by one.
 annot record --min-duration 1ms -- true
 annot record --trace-functions --min-duration 1ms -- true
 annot record --trace-functions=aggregate --min-duration 1ms -- true

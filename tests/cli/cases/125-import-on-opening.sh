@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A file of another tool where a recording is expected.
+# A file of another tool in place of a recording.
 cat > trace.json <<'JSON'
 {"traceEvents": [
 {"ph": "X", "pid": 7, "tid": 8, "ts": 1002, "dur": 3, "name": "load"},

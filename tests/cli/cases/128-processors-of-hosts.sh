@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Threads of one host have no use of another one's processors.
+# Threads of one host cannot use another host's processors.
 make_recording small-host small.annot
 make_recording large-host large.annot
 annot report small.annot | head -12
