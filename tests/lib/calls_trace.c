@@ -63,7 +63,7 @@ static void leave(struct made *made)
     maker_pop(made->maker, made->thread, made->now);
 }
 
-/* A token takes 100 us; parse another 5 ms of its own, with those that are nested. */
+/* A token takes 100 us; parse takes another 5 ms itself, nested calls included. */
 static void parse(struct made *made, int nested)
 {
     tell(made, EVENT_PUSH, made->parse);
@@ -152,13 +152,13 @@ static void ran(struct made *made, uint32_t stack, int64_t time_ns)
     maker_sample(made->maker, &sample);
 }
 
-/* Of the 60 tokens that are not counted, which take 6 ms, the samples see 5. */
+/* The 60 uncounted tokens take 6 ms; the samples hit 5 of them. */
 static void make_samples(struct made *made)
 {
     uint32_t at = maker_stack(made->maker, maker_stack(made->maker, 0, &frames[0]), &frames[1]);
     at = maker_stack(made->maker, at, &frames[2]);
     uint32_t in_token = maker_stack(made->maker, at, &frames[3]);
-    ran(made, in_token, 4 * ms); /* it is counted */
+    ran(made, in_token, 4 * ms); /* a counted one */
     for (int i = 0; i < 5; i++) {
         ran(made, in_token, (30 + 4 * i) * ms);
         ran(made, at, (31 + 4 * i) * ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings of one program whose calls were counted, in three ways, with known numbers. */
+/* Recordings of one program with calls counted in three ways, with known numbers. */
 #ifndef ANNOT_CALLS_TRACE_H
 #define ANNOT_CALLS_TRACE_H
 
@@ -11,7 +11,7 @@ enum calls_trace_way {
     CALLS_TRACE_ADAPTIVE, /* spans; one function is soon no longer counted, but sampled */
 };
 
-/* The caller destroys it. */
+/* spans; one function soon changes from counted to sampled */
 struct maker *calls_trace_create(enum calls_trace_way way);
 
 #endif

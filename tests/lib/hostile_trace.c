@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of hostile_trace.h: for each text 1 ms with a range of that name, in which another
- * one, a mark, a counter, an overlapping range and one on a track are; a sample of its function and
- * one of native code, a stretch off the CPU, and calls that were counted. */
+/* The recording of hostile_trace.h: for each text, 1 ms with a range of that name that contains
+ * another range, a mark, a counter, an overlapping range and one on a track; a sample of a function
+ * with that name and one of native code, a stretch off the CPU, and counted calls. */
 #include "hostile_trace.h"
 
 #include "made_sample.h"
@@ -46,7 +46,7 @@ static const struct {
 
 enum { TEXTS = sizeof(texts) / sizeof(*texts) };
 
-/* As readers of recordings have it. */
+/* The text as readers of recordings return it. */
 static const char *text_of(struct maker *maker, uint32_t index)
 {
     struct trace *trace = maker_trace(maker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small recording in which all that has a name has names that no format may stumble over: quotes,
- * markup, separators, control characters, what is no UTF-8, a megabyte. Thread-safety: none. */
+/* A small recording with hostile names everywhere: quotes, markup, separators, control characters,
+ * invalid UTF-8, a megabyte. For tests that formats handle them. Thread-safety: none. */
 #ifndef ANNOT_HOSTILE_TRACE_H
 #define ANNOT_HOSTILE_TRACE_H
 

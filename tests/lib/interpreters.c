@@ -16,7 +16,7 @@ static const char question[] =
     "'.'.join(map(str, sys.version_info[:3])), sysconfig.get_path('include'), "
     "sysconfig.get_config_var('LDLIBRARY'))";
 
-/* The text that tells builds apart is the whole answer. */
+/* `answer`: the whole answer, which identifies the build. */
 static bool ask(const char *command, struct interpreter *interpreter, char *answer, size_t size)
 {
     char line[2048], name[32];

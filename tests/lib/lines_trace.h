@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording with lines that were counted, with known sums: a short function and a long one of own
- * code, another of an installed package whose text is not there. */
+/* A recording of counted lines with known sums: a short and a long function of own code, and one of
+ * an installed package without its source. */
 #ifndef ANNOT_LINES_TRACE_H
 #define ANNOT_LINES_TRACE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of the two sets of the sampler, in one expression. Their values stay for the next 65,536
- * that are made. One thread. */
+/* Samples of the sampler's two sets, in one expression. Their values stay valid for the next 65,536
+ * samples. One thread. */
 #ifndef ANNOT_MADE_SAMPLE_H
 #define ANNOT_MADE_SAMPLE_H
 
@@ -13,7 +13,7 @@ static inline int64_t *made_values(void)
     return rows[next++ % (1u << 16)];
 }
 
-/* On a CPU: it stands for so much CPU time. */
+/* On a CPU, for `cpu_ns` of CPU time. */
 static inline struct sample made_cpu(struct sample sample, int64_t cpu_ns)
 {
     int64_t *values = made_values();
@@ -25,7 +25,8 @@ static inline struct sample made_cpu(struct sample sample, int64_t cpu_ns)
     return sample;
 }
 
-/* Off the CPU from its time to its end, woken then; 0: not at all, or preempted (its reason). */
+/* Off the CPU from its time to its end, woken at `wake_ns`; 0: never woken, or preempted (its
+ * reason). */
 static inline struct sample made_wait(struct sample sample, int64_t wake_ns)
 {
     sample_set_wait(&sample, wake_ns, made_values());

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum message {
-    NUMBER, /* no message: a varint */
+    NUMBER, /* a varint instead of a message */
     FIXED64,
     REAL,
     TEXT,
@@ -254,7 +254,7 @@ static void print_packed(FILE *out, struct bytes in)
 
 static void print_message(FILE *out, enum message message, struct bytes in);
 
-/* The value of a field whose tag was read. False: the bytes are no protocol buffer. */
+/* Prints the value of a field after its tag. Returns false for malformed bytes. */
 static bool print_value(FILE *out, enum message is, unsigned wire_type, struct bytes *in)
 {
     uint64_t number = 0;
@@ -312,7 +312,7 @@ static void print_message(FILE *out, enum message message, struct bytes in)
     fputc('}', out);
 }
 
-/* A field of the outermost message is a line. */
+/* Each field of the outermost message is a line. */
 static char *text_of(enum message message, const uint8_t *bytes, size_t size)
 {
     char *text = NULL;

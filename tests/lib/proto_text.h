@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A Perfetto trace, or a profile of pprof, as text: a line for each packet or part, for tests to
- * compare and people to review.
+/* A Perfetto trace, or a profile of pprof, as text: one line per packet or part, for comparison in
+ * tests and for review.
  *
  *     packet {timestamp 1000 sequence_id 3 track_event {type 1 name_iid 4}}
  *
- * Knows the fields that we write. Anything else, and bytes that are no protocol buffer, shows as
- * "!...", so that a golden text without exclamation marks is well-formed. */
+ * Decodes the fields that annot writes. Other fields, and malformed bytes, print as "!...", so a
+ * golden text without exclamation marks is well-formed. */
 #ifndef ANNOT_PROTO_TEXT_H
 #define ANNOT_PROTO_TEXT_H
 

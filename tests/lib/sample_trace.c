@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The recording of sample_trace.h: a main process, two workers of which one was killed, a process
- * whose pid was used before, a thread whose tid was; names with every awkward character, equal
- * times, zero lengths, gaps, values of each kind. */
+ * with a reused pid, a thread with a reused tid; names with every awkward character, equal times,
+ * zero lengths, gaps, values of each kind. */
 #include "sample_trace.h"
 
 #include <math.h>
@@ -15,18 +15,18 @@ static void end_process(struct maker *maker, uint32_t process, enum process_end 
     entry->end_value = value;
 }
 
-/* Nesting, ties, a range of one nanosecond and one of none. */
+/* Nesting, ties, a range of one nanosecond and one of zero length. */
 static void add_nested(struct maker *maker, uint32_t thread)
 {
     maker_push(maker, thread, 1000, "main");
     maker_push(maker, thread, 1000, "setup");  /* begins with its parent */
-    maker_push(maker, thread, 1000, "import"); /* and so on */
+    maker_push(maker, thread, 1000, "import"); /* begins with its parent, too */
     maker_pop(maker, thread, 1500);
     maker_pop(maker, thread, 2000);
     maker_push(maker, thread, 2000, "load"); /* begins when its sibling ends */
     maker_push(maker, thread, 2500, "read");
     maker_pop(maker, thread, 2501);
-    maker_push(maker, thread, 2600, "outer twin"); /* as long as its child */
+    maker_push(maker, thread, 2600, "outer twin"); /* has the length of its child */
     maker_push(maker, thread, 2600, "inner twin");
     maker_pop(maker, thread, 2700);
     maker_pop(maker, thread, 2700);
@@ -80,7 +80,7 @@ static void add_values(struct maker *maker, uint32_t thread)
     full.value.int64 = 7;
     maker_event(maker, &full);
     maker_pop(maker, thread, 5300);
-    full.kind = EVENT_PUSH; /* a domain alone, and a category alone */
+    full.kind = EVENT_PUSH; /* only a domain, and only a category */
     full.time_ns = 5300;
     full.scope = maker_scope(maker, "mylib", NULL);
     full.level = full.flags = full.value_kind = 0;
@@ -107,7 +107,7 @@ static void add_counters(struct maker *maker, uint32_t thread)
     maker_counter(maker, thread, 6500, "not a number", NAN);
 }
 
-/* Overlapping ranges, one of which ends on another thread and one never. */
+/* Overlapping ranges, one that ends on another thread, and one without an end. */
 static void add_overlapping(struct maker *maker, uint32_t thread, uint32_t other)
 {
     maker_start(maker, thread, 7000, "request", 101);
@@ -132,7 +132,7 @@ static void add_worker(struct maker *maker, uint32_t thread)
     maker_push(maker, thread, 3100, "analyse");
     maker_pop(maker, thread, 3200);
     maker_lost(maker, thread, &(struct maker_gap){3300, 3400, 2, 1, LOSS_NO_MEMORY});
-    maker_push(maker, thread, 3500, "analyse"); /* killed in here */
+    maker_push(maker, thread, 3500, "analyse"); /* open when the process is killed */
 }
 
 struct maker *sample_trace_create(void)

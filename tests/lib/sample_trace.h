@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One small recording that has everything a format can stumble over. Thread-safety: none. */
+/* One small recording with every case that is difficult for a format. Thread-safety: none. */
 #ifndef ANNOT_SAMPLE_TRACE_H
 #define ANNOT_SAMPLE_TRACE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The recording of sampled_trace.h: a program of two threads and its forked worker on two CPUs, for
- * 40 ms, sampled each millisecond; Python over native over kernel code, a collector run, compiled
- * code, a stack that was cut, names with characters that mean something to some format; waits of
- * several kinds, the last of which has no end. */
+ * 40 ms, sampled each millisecond; Python over native over kernel code, a garbage collection,
+ * compiled code, a truncated stack, names with characters that are special in some format; waits of
+ * several kinds, the last of which is unfinished. */
 #include "sampled_trace.h"
 
 enum { APP_MAIN, APP_LOADER, WORKER };
@@ -66,7 +66,7 @@ static void make_stacks(struct maker *maker, struct stacks_made *s)
 
 struct run {
     uint32_t thread, stack, path;
-    int from, to; /* in the unit of a millisecond */
+    int from, to; /* milliseconds */
     uint8_t flags;
     uint16_t cpu;
 };
@@ -86,7 +86,7 @@ static void add_samples(struct maker *maker, const struct run *run)
 
 struct wait {
     uint32_t thread, stack, path;
-    int from, wake, to; /* microseconds; wake 0: runnable all the time */
+    int from, wake, to; /* microseconds; wake 0: runnable throughout */
     enum wait_reason reason;
     uint8_t flags;
     uint16_t cpu;

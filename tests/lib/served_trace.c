@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of served_trace.h. Three requests come to a server, each on a track of its own
- * below "requests", which has no event itself; an arrow leads from the server's range to the
- * worker's, that of the third request has no end. The second request ends on another thread than it
- * began, and the collector read that thread first. The worker says a last word and is killed. */
+/* The recording of served_trace.h. Three requests arrive at a server, each on its track below
+ * "requests", which has no events; a flow leads from the server's range to the worker's, for the
+ * third request without an end. The second request ends on another thread than it began on, and the
+ * collector read that thread first. The worker reports a last word and is killed. */
 #include "served_trace.h"
 
 #include <stdio.h>

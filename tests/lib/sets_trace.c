@@ -76,7 +76,7 @@ static void add(struct made *made, struct sample sample, const int64_t *values, 
     made->samples[made->count++] = sample;
 }
 
-/* As they are told. */
+/* By the time at which they are reported. */
 static int compare_times(const void *left, const void *right)
 {
     int64_t a = sample_told_ns(left), b = sample_told_ns(right);

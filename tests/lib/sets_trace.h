@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording whose samples are of several sets, with known sums: CPU time, stretches off the CPU,
- * allocations with their addresses, intervals of a tree of calls, a temperature. */
+/* A recording with samples of several sets, with known sums: CPU time, stretches off the CPU,
+ * allocations with their addresses, intervals of a call tree, a temperature. */
 #ifndef ANNOT_SETS_TRACE_H
 #define ANNOT_SETS_TRACE_H
 

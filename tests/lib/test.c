@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The runner behind test.h. */
+/* Implements the runner of test.h. */
 #include "test.h"
 
 #include <dirent.h>
@@ -94,7 +94,7 @@ static int run_forked(const struct test *test)
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    kill(-pid, SIGKILL); /* what the test left behind */
+    kill(-pid, SIGKILL); /* processes left by the test */
     nftw(scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     if (WIFSIGNALED(status))
         fprintf(stderr, "  killed by signal %d (%s)\n", WTERMSIG(status),

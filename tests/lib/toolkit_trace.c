@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of toolkit_trace.h: a client that asks a server, whose worker is killed. Times are
- * microseconds here. */
+/* The recording of toolkit_trace.h: a client and a server with a worker that is killed. Times here
+ * are microseconds. */
 #include "toolkit_trace.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static void flow(struct maker *maker, uint32_t thread, int64_t time, enum event_
     maker_point(maker, thread, time, &(struct maker_point){kind, id, NULL});
 }
 
-/* Below another track (ordinal), or -1. */
+/* `parent`: the enclosing track (ordinal), or -1. */
 static uint32_t add_track(struct maker *maker, uint32_t process, int64_t parent, const char *name)
 {
     uint64_t id = UINT64_C(0xabcde00000000000) + trace_lane_count(maker_trace(maker)) + 1;
@@ -42,7 +42,7 @@ static void track_mark(struct maker *maker, uint32_t thread, int64_t time, uint3
     maker_point(maker, thread, time, &(struct maker_point){EVENT_TRACK_MARK, track, name});
 }
 
-/* Keys as people write them, and those that readers of formats would change or lose. */
+/* Common keys, and keys that readers of formats would change or drop. */
 static void add_values(struct maker *maker)
 {
     struct event full = {.kind = EVENT_PUSH,
@@ -87,7 +87,7 @@ static void add_values(struct maker *maker)
     maker_end(maker, CLIENT_POOL, 60 * US, 900);
 }
 
-/* A request that waits for its answer; a broadcast; a number that is used again; lonely ends. */
+/* A request that waits for its answer; a broadcast; a reused number; ends without a begin. */
 static void add_flows(struct maker *maker)
 {
     struct event sent = {.kind = EVENT_FLOW_BEGIN,
@@ -96,7 +96,7 @@ static void add_flows(struct maker *maker)
                          .id = 1001,
                          .name = maker_string(maker, "request"),
                          .scope = maker_scope(maker, NULL, "net")};
-    maker_push(maker, SERVER, 115 * US, "handle"); /* of another process, first in the file */
+    maker_push(maker, SERVER, 115 * US, "handle"); /* in another process, first in the file */
     flow(maker, SERVER, 120 * US, EVENT_FLOW_STEP, 1001);
     maker_pop(maker, SERVER, 150 * US);
     maker_push(maker, WORKER, 125 * US, "work");
@@ -107,7 +107,7 @@ static void add_flows(struct maker *maker)
     maker_pop(maker, CLIENT, 105 * US);
     maker_event(maker, &sent);
     maker_pop(maker, CLIENT, 170 * US);
-    flow(maker, CLIENT, 180 * US, EVENT_FLOW_BEGIN, 7); /* to two, inside of no range */
+    flow(maker, CLIENT, 180 * US, EVENT_FLOW_BEGIN, 7); /* with two ends, outside of all ranges */
     flow(maker, SERVER, 185 * US, EVENT_FLOW_END, 7);
     flow(maker, WORKER, 186 * US, EVENT_FLOW_END, 7);
     for (int i = 0; i < 2; i++) {
@@ -119,10 +119,11 @@ static void add_flows(struct maker *maker)
     flow(maker, WORKER, 250 * US, EVENT_FLOW_STEP, 0);
 }
 
-/* Connections with requests on them: overlapping, nested, begun here and ended there. */
+/* Connections with requests on them: overlapping, nested, begun on one thread and ended on
+ * another. */
 static void add_tracks(struct maker *maker)
 {
-    uint32_t pool = add_track(maker, 0, -1, "pool"); /* nothing happens on it itself */
+    uint32_t pool = add_track(maker, 0, -1, "pool"); /* has no events */
     uint32_t connections[2], requests[4];
     connections[0] = add_track(maker, 0, pool, "connection 1");
     connections[1] = add_track(maker, 0, pool, "connection 2");
@@ -143,7 +144,7 @@ static void add_tracks(struct maker *maker)
     track_begin(maker, CLIENT, 336 * US, requests[1], "GET /c");
     track_end(maker, CLIENT, 340 * US, requests[2]);
     track_end(maker, CLIENT, 345 * US, requests[1]);
-    track_begin(maker, CLIENT, 350 * US, requests[3], "GET /d"); /* never ends */
+    track_begin(maker, CLIENT, 350 * US, requests[3], "GET /d"); /* has no end */
     track_mark(maker, CLIENT, 395 * US, connections[0], "closed");
     struct event categorized = {.kind = EVENT_TRACK_BEGIN,
                                 .thread = SERVER,
@@ -154,10 +155,10 @@ static void add_tracks(struct maker *maker)
                                 .level = 2};
     maker_event(maker, &categorized);
     track_end(maker, WORKER, 370 * US, unnamed);
-    track_end(maker, WORKER, 375 * US, unnamed); /* of nothing */
+    track_end(maker, WORKER, 375 * US, unnamed); /* without a begin */
 }
 
-/* More names than lines are good for, one after the other, but for two at a time. */
+/* More names than can be lines, sequential except for two at a time. */
 static void add_many_tracks(struct maker *maker)
 {
     for (int i = 0; i < 40; i++) {

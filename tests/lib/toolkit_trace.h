@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording of what programs tell beside ranges: key-values, flows, tracks, units, logs, a last
- * word; with every case that an export can get wrong. Thread-safety: none. */
+/* A recording of key-values, flows, tracks, units, logs, and a last word, with every case that is
+ * difficult for an export. Thread-safety: none. */
 #ifndef ANNOT_TOOLKIT_TRACE_H
 #define ANNOT_TOOLKIT_TRACE_H
 

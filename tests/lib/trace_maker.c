@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings made by hand: one list of events in the order of the calls. */
+/* Makes recordings by hand: one list of events in the order of the calls. */
 #include "trace_maker.h"
 
 #include "vec.h"
@@ -14,9 +14,9 @@ struct maker {
     VEC(struct event) events;
     VEC(struct arg) args; /* of the events */
     VEC(struct sample) samples;
-    struct value_pool values; /* of these */
-    VEC(uint32_t) depths;     /* of thread */
-    size_t next;              /* event to be handed out */
+    struct value_pool values; /* of the samples */
+    VEC(uint32_t) depths;     /* by thread */
+    size_t next;              /* next event to return */
     size_t next_sample;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings made by hand: a test says what happened, and gets a trace, batches, or a file.
+/* Makes recordings by hand: a test describes the events, and gets a trace, batches, or a file.
  *
- * Every call aborts if it cannot do its work. Names are texts of the caller. Times are nanoseconds
- * since the session's begin, MAKER_BEGIN_NS on CLOCK_MONOTONIC. Thread-safety: none. */
+ * Every call aborts on failure. Names are texts of the caller. Times are nanoseconds since the
+ * session's begin, MAKER_BEGIN_NS on CLOCK_MONOTONIC. Thread-safety: none. */
 #ifndef ANNOT_TRACE_MAKER_H
 #define ANNOT_TRACE_MAKER_H
 
@@ -21,17 +21,18 @@ struct maker *maker_create(void);
 void maker_destroy(struct maker *maker);
 struct trace *maker_trace(struct maker *maker);
 uint32_t maker_string(struct maker *maker, const char *text);
-/* The scope of what the program told; NULL or "": none of these. That of an observer's. */
+/* maker_scope: the scope of events of the program; NULL or "": without a domain or category.
+ * maker_observed: the scope of an observer's events. */
 uint32_t maker_scope(struct maker *maker, const char *domain, const char *category);
 uint32_t maker_observed(struct maker *maker, const char *category, enum observer observer,
                         unsigned role);
 
-/* A process that runs from start to the session's end, and its main thread if there is one. */
+/* A process that runs from start to the session's end, and its main thread, if any. */
 uint32_t maker_process(struct maker *maker, int32_t pid, int32_t parent, const char *cmdline,
                        int64_t start);
 uint32_t maker_thread(struct maker *maker, uint32_t process, int32_t tid, const char *name);
 
-/* An event as it is; `time_ns` counts from the session's begin. */
+/* Adds an event unchanged, except that `time_ns` counts from the session's begin. */
 void maker_event(struct maker *maker, const struct event *event);
 void maker_push(struct maker *maker, uint32_t thread, int64_t time, const char *name);
 void maker_pop(struct maker *maker, uint32_t thread, int64_t time);
@@ -51,19 +52,21 @@ struct maker_point {
 void maker_point(struct maker *maker, uint32_t thread, int64_t time,
                  const struct maker_point *point);
 
-/* The ordinal of a new track of a process, below another one (ordinal) or, -1, below none. */
+/* The ordinal of a new track of a process, below another track (ordinal) or, with -1, at the
+ * top. */
 uint32_t maker_track(struct maker *maker, uint32_t process, uint64_t id, const char *name,
                      int64_t parent);
 
-/* One more key-value of the last event. */
+/* Appends a key-value to the last event. */
 void maker_value_int(struct maker *maker, const char *key, int64_t value);
 void maker_value_text(struct maker *maker, const char *key, const char *value);
 void maker_value(struct maker *maker, const char *key, enum value_kind kind, union value value);
 
-/* A message of a log; what a counter of no domain counts; the last word of the thread's process. */
+/* A message of a log; the unit of a counter without a domain; the last word of the thread's
+ * process. */
 void maker_log(struct maker *maker, uint32_t thread, int64_t time, const char *severity,
                const char *text);
-/* Makes the last event one. */
+/* Makes the last event a log message. */
 void maker_severity(struct maker *maker, const char *severity);
 void maker_unit(struct maker *maker, const char *counter, const char *unit);
 void maker_note(struct maker *maker, uint32_t thread, int64_t time, const char *text);
@@ -77,7 +80,7 @@ struct maker_gap {
 
 void maker_lost(struct maker *maker, uint32_t thread, const struct maker_gap *gap);
 
-/* A frame by what outputs show of it; lines 0 = unknown, texts NULL or "": none. */
+/* A frame as outputs show it; lines 0: unknown, texts NULL or "": missing. */
 struct maker_frame {
     enum frame_kind kind;
     const char *function, *file, *module;
@@ -85,37 +88,39 @@ struct maker_frame {
     uint64_t address;
 };
 
-/* Its ordinal in a trace. Texts like "libm.so+0x40" and "[kernel]" are places. */
+/* The frame's ordinal in a trace. Texts like "libm.so+0x40" and "[kernel]" are places. */
 uint32_t maker_frame_of(struct trace *trace, const struct maker_frame *frame);
 
-/* The stack below `parent` (0 = none) with one more frame; a range path likewise. Ordinals. */
+/* The stack below `parent` (0: empty) with one more frame; likewise a range path. Return
+ * ordinals. */
 uint32_t maker_stack(struct maker *maker, uint32_t parent, const struct maker_frame *frame);
 uint32_t maker_path(struct maker *maker, uint32_t parent, const char *name);
-/* The same with a range of a track that the thread ran: enum range_path_kind. */
+/* The same for a range of a track that the thread ran: enum range_path_kind. */
 uint32_t maker_path_of_kind(struct maker *maker, uint32_t parent, const char *name, uint32_t kind);
 
-/* A sample as it is; times other than 0 count from the session's begin. */
+/* Adds a sample unchanged, except that nonzero times count from the session's begin. */
 void maker_sample(struct maker *maker, const struct sample *sample);
-/* One off the CPU until its end, woken then; 0: not at all, or preempted (its reason). */
+/* Adds a sample off the CPU until its end, woken at `wake`; 0: never woken, or preempted (its
+ * reason). */
 void maker_wait(struct maker *maker, const struct sample *sample, int64_t wake);
 
 /* Ends the session: fills in its facts and the counts. */
 void maker_finish(struct maker *maker, int64_t time);
 
-/* The events so far as batches, each of one thread; 1, or 0 at the end. `context` is the maker.
- * Then from the start again. */
+/* Returns the events so far as batches, each of one thread; 1, or 0 at the end. `context` is the
+ * maker. Then restarts. */
 int maker_next(void *context, struct event_batch *ret_batch);
 
 /* The same for samples, 100 at a time. */
 int maker_next_samples(void *context, const struct sample **ret_samples, uint32_t *ret_count);
 
-/* All of it, from where it stands, as a pass reads it. */
+/* All events and samples from the present position, as the source of a pass. */
 struct pass_source maker_pass_source(struct maker *maker);
 
-/* Both from the start again: 0. */
+/* Restarts both: 0. */
 int maker_rewind(void *context);
 
-/* Drops the events and samples so far, so that a long recording can be written as it is made. */
+/* Drops the events and samples so far, so that a long recording can be written in parts. */
 void maker_forget(struct maker *maker);
 
 #endif

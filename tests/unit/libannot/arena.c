@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directory, wake page and session of a test: see arena.h. */
+/* The directory, wake page and session of a test: implements arena.h. */
 #include "arena.h"
 
 #include "test.h"
@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The environment names the first session; later ones are found by the collector's pid. */
+/* The id of the first session, set in the environment; later ones are found by the collector's
+ * pid. */
 #define SESSION_ID UINT64_C(0xa110ca7e0000beef)
 
 static char directory[64];
@@ -31,8 +32,8 @@ static int is_libannot(struct dl_phdr_info *info, size_t size, void *context)
     return strstr(info->dlpi_name, "/libannot.so") != NULL;
 }
 
-/* Before any constructor, so that libannot's finds the environment. That of a shared library came
- * before this one: then the program starts again. */
+/* Runs before any constructor of the program, so that libannot's finds the environment. The
+ * constructor of a shared library has run earlier: then the program is executed again. */
 static void arena_environment(int argc, char **argv, char **environment)
 {
     (void)argc, (void)environment;
@@ -140,7 +141,7 @@ void arena_begin(const struct arena_options *options)
     if (options->major)
         session.major = options->major;
     if (options->targets_only) {
-        session.id = ++session_id; /* one that no environment names */
+        session.id = ++session_id; /* an id that no environment contains */
         session.flags = 0;
     }
     session.block_count = options->block_count;

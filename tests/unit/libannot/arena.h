@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A place to record in, for tests: a private directory on tmpfs with wake page and session, and a
+/* A recording environment for tests: a private directory on tmpfs with wake page and session, and a
  * plain reader of segments.
  *
  * Before libannot's constructor runs, ANNOT_DIR and ANNOT_SESSION of the test program are set to
  * /dev/shm/annot-test-PID and the id of its first session. The real library maps the real wake page
- * there; the test plays the collector. Forked test children use the same directory, one after the
- * other. Not thread-safe, but a reader may run beside writing threads. */
+ * there; the test acts as the collector. Forked test children use the same directory, one after the
+ * other. Not thread-safe, but a reader may run concurrently with writing threads. */
 #ifndef ANNOT_TEST_ARENA_H
 #define ANNOT_TEST_ARENA_H
 
@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ThreadSanitizer cannot follow vfork, vanishing threads, or programs that may not write. */
+/* ThreadSanitizer does not support vfork, threads that exit by system call, or programs that must
+ * not write. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define UNDER_THREAD_SANITIZER 1
@@ -26,36 +27,36 @@
 #endif
 
 struct arena_options {
-    uint32_t block_count, thread_count, strings_size; /* 0 = default */
-    uint64_t mask[ANNOT_LEVELS];                      /* all 0 = everything */
+    uint32_t block_count, thread_count, strings_size; /* 0: default */
+    uint64_t mask[ANNOT_LEVELS];                      /* all 0: everything */
     uint64_t late_ticks;
     uint32_t policy;   /* enum annot_policy */
-    uint32_t major;    /* 0 = the present one */
-    bool targets_only; /* nobody joins by environment or descent */
+    uint32_t major;    /* 0: the present one */
+    bool targets_only; /* processes do not join by environment or descent */
     const char *filter;
     const char *capture; /* as in struct annot_session */
 };
 
 const char *arena_directory(void);
 
-/* Session begins: from here on events are recorded. NULL = default options. */
+/* Begins a session: from here on events are recorded. NULL: default options. */
 void arena_begin(const struct arena_options *options);
-/* Names the session to a process: see ANNOT_TARGET_PREFIX. start_ticks 0: whenever it began. */
+/* Assigns the session to a process: see ANNOT_TARGET_PREFIX. start_ticks 0: any start time. */
 void arena_target(int pid, uint64_t start_ticks);
 void arena_remove_target(int pid);
-/* Session ends. Segments stay. */
+/* Ends the session. Segments stay. */
 void arena_end(void);
-/* Other rules, in the session file alone. */
+/* Changes the rules in the session file only. */
 void arena_set_filter(const char *text);
-/* As a writer leaves it that dies in the middle. */
+/* Leaves the filter as a writer that died halfway would. */
 void arena_tear_filter(void);
-/* A new generation while the session goes on. */
+/* Starts a new generation during the session. */
 void arena_bump(void);
 /* Removes all segments. */
 void arena_clean(void);
 
-/* One decoded record; of a PAYLOAD, `time` is that of its record, and of a string or struct,
- * `value` the size. */
+/* One decoded record; for a PAYLOAD, `time` is that of its record; for a string or struct, `value`
+ * is the size. */
 struct seen_record {
     uint64_t time, value, id, parent;
     uint32_t kind, name, value_kind, flags, color, level;
@@ -67,11 +68,11 @@ struct seen_record {
     char string[ANNOT_STRUCT_BYTES + 1];
 };
 
-/* What all segments, or those of one pid, hold. */
+/* The content of all segments, or of those of one pid. */
 struct seen {
     uint64_t kinds[256];
     uint64_t records;                /* without PAYLOADs */
-    uint64_t lost[ANNOT_LOSS_COUNT]; /* told by blocks, threads and segments; each once */
+    uint64_t lost[ANNOT_LOSS_COUNT]; /* reported by blocks, threads and segments; each once */
     uint64_t lost_total;
     uint64_t shared; /* ANNOT_LOSS_SHARED, not in the above */
     uint64_t misuse[ANNOT_MISUSE_ALL];
@@ -82,15 +83,15 @@ struct seen {
     struct annot_note note;
 };
 
-/* Records of this thread may be mixed up with others' and are not looked at; 0: of none. */
+/* Records of this thread may be interleaved with others' and are not checked; 0: unset. */
 extern int arena_mixed_tid;
 
 typedef void (*arena_visit)(const struct seen_record *record, void *context);
 
-/* Reads everything; fails the test at the first byte that breaks the format. pid 0 = all. */
+/* Reads everything; fails the test at the first byte that violates the format. pid 0: all. */
 void arena_read(int pid, struct seen *ret_seen, arena_visit visit, void *context);
 
-/* ---- A drain that runs beside the writers ---------------------------------------------------- */
+/* ---- A drain concurrent with the writers ----------------------------------------------------- */
 
 struct mapped {
     char name[64];
@@ -107,11 +108,11 @@ struct mapped {
 /* Maps one segment. Returns false if it is not ready. */
 bool arena_map(const char *name, struct mapped *ret_mapped);
 void arena_unmap(struct mapped *mapped);
-/* Names of segments, at most `limit`. */
+/* Lists the names of segments, at most `limit`. */
 int arena_list(char names[][64], int limit);
 
-/* Counts and frees all released blocks. With `all`, counts the claimed ones, too, and does not
- * free them. Adds to `seen`. */
+/* Counts and frees all released blocks. With `all`, also counts the claimed ones, without freeing
+ * them. Adds to `seen`. */
 void arena_drain(struct mapped *mapped, bool all, struct seen *seen);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plain reader of segments, strict: any byte that breaks the format fails the test. */
+/* A plain, strict reader of segments: any byte that violates the format fails the test. */
 #include "arena.h"
 #include "test.h"
 
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Two writers may store the same words one after the other: words are read as they are stored. */
+/* Two writers may store the same words one after the other: reads whole words, as they are
+ * stored. */
 static void copy_text(const struct annot_string *string, uint16_t length, char *text)
 {
     const uint64_t *words = (const uint64_t *)(string + 1);
@@ -104,13 +105,13 @@ static void decode(const struct mapped *mapped, const uint8_t *at, uint32_t size
 struct stack_check {
     uint64_t open;
     uint64_t last_time;
-    uint32_t payload_bytes; /* of the record before */
+    uint32_t payload_bytes; /* of the previous record */
     bool has_record;
 };
 
 static void check_payload(uint32_t size, struct stack_check *check)
 {
-    CHECK(check->has_record); /* the record is in the same block, before it */
+    CHECK(check->has_record); /* the record precedes it in the same block */
     check->payload_bytes += size;
     CHECK(check->payload_bytes <= ANNOT_PAYLOAD_BYTES);
 }
@@ -120,7 +121,7 @@ static void check_record(const struct seen_record *record, struct stack_check *c
     check->has_record = true;
     check->payload_bytes = 0;
     if (record->kind == ANNOT_REC_SPAN || record->kind == ANNOT_REC_CLOCK)
-        return; /* at times of their own */
+        return; /* these have separate times */
     CHECK(record->time >= check->last_time);
     check->last_time = record->time;
     if (record->kind == ANNOT_REC_PUSH)
@@ -193,9 +194,9 @@ static const struct annot_block *block_at(const struct mapped *mapped, uint32_t 
     return (const void *)(mapped->blocks + (uint64_t)index * ANNOT_BLOCK_SIZE);
 }
 
-/* What the blocks of a thread told of a cause; where the oldest are overwritten, each tells of
- * those before it. */
-/* The state of a block with records; FREE of others. */
+/* Losses of a cause that the blocks of a thread report; with overwriting, each block reports those
+ * before it. */
+/* The state of a block with records; FREE for others. */
 static uint32_t state_of(const struct mapped *mapped, uint32_t index)
 {
     uint32_t state = annot_load_acquire(&mapped->states[index]) & ANNOT_BLOCK_STATE_MASK;
@@ -222,7 +223,7 @@ static uint64_t told_by_blocks(const struct mapped *mapped, uint32_t serial, int
     return told;
 }
 
-/* Losses that no block told: of threads that still have their record. */
+/* Adds losses that no block reports, of threads that still have their record. */
 static void add_untold(const struct mapped *mapped, struct seen *seen)
 {
     uint32_t high = annot_load_acquire(&mapped->shared->thread_high);
@@ -241,7 +242,7 @@ static void add_untold(const struct mapped *mapped, struct seen *seen)
     }
 }
 
-/* What was overwritten before the first block of a thread; behind that there are no holes. */
+/* Adds losses before the first block of a thread; after it there are no holes. */
 static void read_before(const struct annot_block *block, const struct annot_block *previous,
                         uint64_t records, struct seen *seen)
 {

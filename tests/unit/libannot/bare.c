@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program without libannot that loads plugins, unloads them, and goes on calling the one whose
- * copy serves: the runtime must have pinned itself. Arguments: two plugins. */
+/* A program without libannot that loads plugins, unloads them, and still calls the one with the
+ * serving copy: the runtime must have pinned itself. Arguments: two plugins. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules and coroutines: see explore.h. */
+/* Schedules and coroutines: implements explore.h. */
 #include "explore.h"
 
 #include "test.h"
@@ -27,7 +27,7 @@ static struct {
     uint8_t *memory;
 } world;
 
-/* One schedule: at each step, which of the runnable actors went on. */
+/* One schedule: for each step, the index of the actor that runs among the runnable ones. */
 static struct {
     uint8_t choice[STEPS_MAX], alternatives[STEPS_MAX];
     uint32_t length;
@@ -97,7 +97,7 @@ static void world_begin(void)
     }
 }
 
-/* Who can go on at this step, the one that ran last first: alternatives to it are preemptions. */
+/* Lists the runnable actors, the last one first: other choices are preemptions. */
 static int list_runnable(int last, uint32_t preemptions_left, int *ret_actors)
 {
     int count = 0;
@@ -111,7 +111,7 @@ static int list_runnable(int last, uint32_t preemptions_left, int *ret_actors)
     return count;
 }
 
-/* Runs the schedule that `plan` prescribes and extends it by first choices. */
+/* Runs the schedule in `plan` and extends it by first choices. */
 static void run_schedule(uint32_t preemptions)
 {
     int last = -1, actors[EXPLORE_ACTORS_MAX], count;
@@ -136,7 +136,7 @@ static void run_schedule(uint32_t preemptions)
         world.scene->finish();
 }
 
-/* The next schedule in order. Returns false after the last. */
+/* Advances to the next schedule. Returns false after the last. */
 static bool next_schedule(void)
 {
     while (plan.length > 0) {

@@ -2,9 +2,9 @@
 /* Tries every interleaving of a few actors, up to a number of preemptions.
  *
  * Each actor is a coroutine that stops at every test point of the library, and wherever it calls
- * explore_stop itself. A schedule is the list of who goes on; all schedules are tried in order,
- * each from the start. After every step the oracle looks at the world as it would be if all died
- * now. One thread; one exploration at a time. */
+ * explore_stop itself. A schedule is a sequence of actors; all schedules are tried in order, each
+ * from the start. After every step the oracle checks the state as if all actors died at that point.
+ * One thread; one exploration at a time. */
 #ifndef ANNOT_TEST_EXPLORE_H
 #define ANNOT_TEST_EXPLORE_H
 
@@ -14,9 +14,9 @@ enum { EXPLORE_ACTORS_MAX = 4 };
 
 struct explore_scene {
     int actor_count;
-    void (*begin)(void);             /* puts the world as it is at first */
-    void (*run)(int actor);          /* what an actor does, once */
-    void (*stopped)(const char *at); /* the running actor came to a test point; or NULL */
+    void (*begin)(void);             /* sets up the initial state */
+    void (*run)(int actor);          /* runs an actor, once */
+    void (*stopped)(const char *at); /* the running actor reached a test point; or NULL */
     void (*check)(void);             /* the oracle, after every step */
     void (*finish)(void);            /* all actors are done */
 };
@@ -24,17 +24,17 @@ struct explore_scene {
 /* Returns the number of schedules tried; stops at the first failure. */
 uint64_t explore(const struct explore_scene *scene, uint32_t preemptions);
 
-/* What went wrong, or NULL. */
+/* Description of the failure, or NULL. */
 extern const char *explore_failure;
 
-/* Which actor is running. */
+/* Index of the running actor. */
 int explore_running(void);
-/* A step of the running actor ends here. */
+/* Ends a step of the running actor. */
 void explore_stop(const char *name);
 
 /* A segment with fresh blocks and one thread record an actor; private, zeroed memory. */
 struct segment *explore_segment(uint32_t block_count);
-/* The control block of an actor, as one that has its thread record and no block. */
+/* The control block of an actor with a thread record and without a block. */
 struct control *explore_control(int actor);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plugin that annotates; built with a static copy of libannot, with the shared one, and with a
- * static copy of a pretended other version. */
+/* A plugin with annotations; built with a static copy of libannot, with the shared one, and with a
+ * static copy that claims another version. */
 #include <annot/annot.h>
 #include <annot/watch.h>
 
@@ -12,7 +12,7 @@ int plugin_watch(annot_watch_fn *fn, void *context)
     return annot_watch_range("watched", NULL, fn, context);
 }
 
-/* What came later than the first version. */
+/* Calls functions added after the first version. */
 static void run_later(void)
 {
     static const struct annot_field field = {.name = "f", .kind = ANNOT_FIELD_INT32};

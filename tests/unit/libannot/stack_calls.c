@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of libannot: see stack_calls.h. What they are given lies in static memory, for their own
- * frames are measured, too. */
+/* Calls of libannot: see stack_calls.h. Their arguments are in static memory, since the frames of
+ * the callers are measured, too. */
 #include "stack_calls.h"
 
 #include <annot/annot.h>
@@ -113,7 +113,7 @@ static void name_new(void)
     annot_name_intern(new_text());
 }
 
-/* Long names use up the memory of the table that was asked for, so that more is asked for. */
+/* Long names use up the table's memory, so that more is allocated. */
 static void keys_new(void)
 {
     static char texts[2][ANNOT_STRING_MAX];
@@ -201,7 +201,7 @@ static void function(void)
     annot_emit_return(&call, 0);
 }
 
-/* Calls with ranges in them, left by an exception: what returns closes them all. */
+/* Calls with ranges in them, left by an exception: the return closes them all. */
 static void functions_left(void)
 {
     static const char stack[3][64], places[3];

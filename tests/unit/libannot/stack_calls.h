@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of libannot, of each kind one, whose stack is measured.
+/* One call of each kind of libannot, for measuring stack use.
  *
  * Threads: any, one at a time. */
 #ifndef ANNOT_TEST_STACK_CALLS_H
@@ -13,7 +13,7 @@ struct stack_call {
 extern const struct stack_call stack_calls[];
 extern const int stack_call_count;
 
-/* Events enough for some blocks. */
+/* Emits enough events to fill several blocks. */
 void stack_call_blocks(void);
 
 #endif

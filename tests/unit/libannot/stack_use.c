@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Painting and alternate stacks: see stack_use.h. */
+/* Painted and alternate stacks: implements stack_use.h. */
 #include "stack_use.h"
 
 #include "test.h"
@@ -22,7 +22,7 @@ __attribute__((noinline)) static void run(void)
 {
     begin = __builtin_frame_address(0);
     called();
-    __asm__ volatile("" ::: "memory"); /* no jump instead of a call */
+    __asm__ volatile("" ::: "memory"); /* prevents a tail call */
 }
 
 size_t stack_use(void (*call)(void))

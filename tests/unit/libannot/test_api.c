@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the public functions put into shared memory, seen by a strict reader. */
+/* The effects of the public functions in shared memory, checked by a strict reader. */
 #include "arena.h"
 #include "test.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session that records inside of one range alone. What lies inside is called "in", what does not,
- * "out". */
+/* A session that records only inside of one range. Events inside are named "in", others "out". */
 #include "arena.h"
 #include "test.h"
 
@@ -48,7 +47,7 @@ static void begin(const char *capture)
     arena_begin(&options);
 }
 
-/* Everything that can be recorded, once: 4 records of that name. */
+/* Emits each kind of record once: 4 records of that name. */
 static void emit(const char *name)
 {
     annot_push(name);
@@ -124,7 +123,8 @@ TEST(domain_decides_as_well)
     finish();
 }
 
-/* What is open around is not recorded; what ends later is, to its end. */
+/* Ranges open before the capture are not recorded; ranges that end later are recorded to their
+ * end. */
 TEST(ranges_across_the_edges_are_whole_or_absent)
 {
     begin("step");
@@ -178,7 +178,7 @@ static pthread_barrier_t barrier;
 
 enum { THREADS = 4, ROUNDS = 200 };
 
-/* The first one opens and closes the range; all are inside or outside together. */
+/* The first thread opens and closes the range; all threads are inside or outside together. */
 static void *run_thread(void *context)
 {
     int is_first = context != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that are cut off or interrupted at a step of their commit: what a reader counts stays
- * true, and nothing is ever there by half. */
+/* Events that are cut off or interrupted at a step of their commit: a reader's counts stay correct,
+ * and partial events never appear. */
 #include "arena.h"
 #include "control.h"
 #include "mix.h"
@@ -139,7 +139,7 @@ static void do_event(void)
     annot_mark_event(&(struct annot_event){.text = "event", .color = 1});
 }
 
-/* An event that a jump left unfinished is not taken for one that this event interrupts. */
+/* An event left unfinished by a jump is not mistaken for one that this event interrupts. */
 TEST(whatever_comes_after_a_jump_is_recorded)
 {
     static void (*const calls[])(void) = {do_push_format, do_mark_format, do_log_format, do_log,
@@ -161,7 +161,7 @@ TEST(whatever_comes_after_a_jump_is_recorded)
     }
 }
 
-/* As a handler does that meets a commit. */
+/* Acts like a handler that interrupts a commit. */
 static void pop_here(const char *name)
 {
     if (!moment || strcmp(name, moment) != 0)
@@ -174,7 +174,8 @@ TEST(a_range_closed_in_a_handler_stays_closed_though_the_next_event_is_filtered)
 {
     struct arena_options options = {.mask = {1}};
     struct annot_event hidden = {.text = "hidden", .domain = annot_domain_create("off")};
-    annot_name next = annot_name_intern("next"); /* known to the segment: the fast path takes it */
+    annot_name next =
+        annot_name_intern("next"); /* known to the segment, so the fast path handles it */
     arena_begin(&options);
     ANNOT_PUSH("outer");
     ANNOT_PUSH("inner");
@@ -185,11 +186,11 @@ TEST(a_range_closed_in_a_handler_stays_closed_though_the_next_event_is_filtered)
     annot_push_name(next);
     ANNOT_POP();
     ANNOT_POP();
-    finish(); /* the strict reader finds a begin at the wrong depth */
+    finish(); /* the strict reader would find a begin at the wrong depth */
     CHECK_INT(seen.lost[ANNOT_LOSS_INTERRUPTED], 1);
 }
 
-/* All that is no range of the thread's stack is either there or counted. */
+/* Records other than ranges of the thread's stack are either present or counted as lost. */
 static void emit_here(const char *name)
 {
     const struct annot_value value = annot_value_int64("a", 1);
@@ -262,7 +263,7 @@ TEST(last_word_is_kept_whatever_it_interrupts)
         check_note_at(points[i]);
 }
 
-/* ---- Nothing committed yet ------------------------------------------------------------------- */
+/* ---- Before the first commit ----------------------------------------------------------------- */
 
 static void push_in_handler(int signal_number)
 {
@@ -278,8 +279,8 @@ static void interrupt(const char *name)
     raise(SIGUSR1);
 }
 
-/* The first event of a block was left before its record, so none is committed where none is
- * allowed: what a handler opened must come first all the same. */
+/* The first event of a block was abandoned before its record, so none may be committed here; the
+ * range that a handler opened must still come first. */
 TEST(track_is_shown_inside_of_what_a_handler_opened)
 {
     struct sigaction action = {.sa_handler = push_in_handler};

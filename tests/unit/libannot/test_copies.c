@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Several copies of the runtime in one process, and libraries that are unloaded.
  *
- * This program carries a static copy; the plugins carry one each, or use the shared library; one
- * of them claims another version. All routes end in one segment per process, but for dlmopen. */
+ * This program carries a static copy; each plugin carries another, or uses the shared library; one
+ * of them claims another version. All of them lead to one segment per process, except with
+ * dlmopen. */
 #include "arena.h"
 #include "runtime.h"
 #include "test.h"
@@ -47,7 +48,7 @@ static void check(uint32_t segments, uint64_t records, uint32_t threads)
 
 /* Each call of the plugin makes 3 pushes, 3 pops, a mark, a counter, a start and an end; and 5
  * records on a track, a counter group, 2 ends of flows, a range and a mark by printf, 2 logs, and 2
- * ends of flows for trace contexts: all public functions go through the copy that serves. */
+ * ends of flows for trace contexts: all public functions go through the serving copy. */
 enum { RECORDS_PER_RUN = 10 + 15 };
 
 static void run_route(const char *name, int flags)
@@ -121,7 +122,7 @@ static void count_call(void *context, int begins, uint64_t time)
     ((int *)context)[begins]++;
 }
 
-/* Whichever copy sets it and whichever copy the range came through. */
+/* Independent of the copy that sets the watch and of the copy that the range came through. */
 TEST(watch_of_one_copy_sees_the_ranges_of_all)
 {
     static const char *const plugins[] = {PLUGIN_STATIC, PLUGIN_SHARED, PLUGIN_OTHER};
@@ -149,7 +150,7 @@ TEST(watch_of_one_copy_sees_the_ranges_of_all)
     check(1, 20, 1);
 }
 
-/* In a program without a copy of its own, the plugin's copy serves and must stay. */
+/* In a program without its own copy, the plugin's copy serves and must stay loaded. */
 static int without_own_copy(void)
 {
     char path[512];
@@ -158,7 +159,7 @@ static int without_own_copy(void)
     return system(path);
 }
 
-/* A copy that forwards may go: nothing of the process lives in it. */
+/* A copy that forwards may be unloaded: it holds no state of the process. */
 TEST(forwarding_copy_is_unloaded)
 {
     arena_begin(NULL);
@@ -171,7 +172,7 @@ TEST(forwarding_copy_is_unloaded)
     check(1, 3 * (5 * RECORDS_PER_RUN + 1), 1);
 }
 
-/* An older copy serves: what it does not know does nothing. */
+/* An older copy serves: functions unknown to it do nothing. */
 TEST(slots_that_the_serving_copy_lacks_do_nothing)
 {
     struct runtime_table older = runtime_own;
@@ -203,7 +204,7 @@ static void serve_pop(void)
     runtime_other = &first;
 }
 
-/* What is open is closed, also where one half of a pair is younger than the copy that serves. */
+/* Open ranges are closed even if one half of a pair is newer than the serving copy. */
 TEST(functions_of_later_versions_do_nothing_in_the_first)
 {
     struct seen seen;

@@ -2,9 +2,9 @@
 /* Every interleaving of the block protocol, up to a number of preemptions, with a crash at every
  * step.
  *
- * Two writers run the real claim, commit and release; a collector frees what was released. After
- * every step the oracle asks: if all died now, would a collector find exactly the records that were
- * committed, each once? */
+ * Two writers run the real claim, commit and release; a collector frees released blocks. After
+ * every step the oracle checks that, if all actors died then, a collector would find exactly the
+ * committed records, each once. */
 #include "explore.h"
 
 #include "block.h"
@@ -28,7 +28,7 @@ enum {
 static struct segment *segment;
 static struct control *controls[WRITERS];
 static uint32_t committed[WRITERS], attempted[WRITERS]; /* records, by the oracle */
-static uint8_t collected[WRITERS][CYCLES * RECORDS];    /* how often each record reached the file */
+static uint8_t collected[WRITERS][CYCLES * RECORDS];    /* by record: copies in the file */
 
 static void begin(void)
 {
@@ -67,7 +67,7 @@ static void run_writer(int index)
     }
 }
 
-/* How often the block's records are in it, added to `found`. */
+/* Adds the occurrences of the block's records to `found`. */
 static void look_into(uint32_t index, uint8_t found[WRITERS][CYCLES * RECORDS])
 {
     const struct annot_block *block = segment_block(segment, index);
@@ -138,7 +138,7 @@ static void check_crash_now(void)
     }
 }
 
-/* Everybody is done: all blocks must be somewhere. */
+/* All actors have finished: all blocks must be accounted for. */
 static void check_end(void)
 {
     uint32_t count = 0, low = (uint32_t)segment->header->shared.free_head;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every interleaving of claims that overwrite, up to a number of preemptions, with a crash at every
- * step and a snapshot beside them.
+ * step and a concurrent snapshot.
  *
- * Two writers fill a pool that is too small for what they write, and leave. After every step the
- * oracle asks: if all died now, would a reader find of each thread the end of its stream without
- * holes, and would records and losses add up to what was committed? Only while a block is TAKEN
- * they may add up to more. A third actor copies blocks while they change: what it believes must
- * be true. */
+ * Two writers fill a pool that is too small for their records, and leave. After every step the
+ * oracle checks that, if all actors died then, a reader would find the end of each thread's stream
+ * without holes, and that records and losses would add up to the committed ones. Only while a block
+ * is TAKEN may they add up to more. A third actor copies blocks while they change: data that it
+ * accepts must be correct. */
 #include "explore.h"
 #include "overwrite.h"
 #include "record.h"
@@ -29,7 +29,7 @@ static struct segment *segment;
 static struct control *controls[WRITERS];
 static uint32_t committed[WRITERS], attempted[WRITERS], dropped[WRITERS]; /* by the oracle */
 static bool has_left[WRITERS];
-static bool is_trusting; /* planted: the reader does not look again after its copy */
+static bool is_trusting; /* planted bug: the reader does not check the state again after its copy */
 
 static void begin(void)
 {
@@ -74,15 +74,14 @@ static void run_writer(int index)
     has_left[index] = true;
 }
 
-/* ---- A reader beside them -------------------------------------------------------------------- */
+/* ---- A concurrent reader --------------------------------------------------------------------- */
 
 static bool is_readable(uint32_t state)
 {
     return (state & ANNOT_BLOCK_STATE_MASK) != ANNOT_BLOCK_FREE;
 }
 
-/* Records carry their writer and their number: those of a block go on where the ones before it
- * ended. */
+/* Records carry their writer and number: those of a block continue the previous ones. */
 static void check_true(const struct annot_block *header, const struct annot_record *records,
                        uint32_t count)
 {
@@ -125,7 +124,7 @@ static void run(int index)
 
 /* ---- The oracle ------------------------------------------------------------------------------ */
 
-/* What is left of a writer, oldest first. Returns how many. */
+/* Lists the remaining blocks of a writer, oldest first. Returns their number. */
 static uint32_t list_blocks(uint32_t writer, const struct annot_block **blocks)
 {
     uint32_t count = 0;
@@ -140,7 +139,8 @@ static uint32_t list_blocks(uint32_t writer, const struct annot_block **blocks)
     return count;
 }
 
-/* Records that the blocks hold or account for; without one, the thread's record does. */
+/* Number of records that the blocks contain or account for; without a block, the thread's record
+ * accounts for them. */
 static uint64_t account(uint32_t writer)
 {
     const struct annot_block *blocks[BLOCKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast path and the general one write the same: random events through both, compared. */
+/* The fast path and the general one write the same records: compares random events through both. */
 #include "api.h"
 #include "arena.h"
 #include "fast_event.h"
@@ -93,7 +93,7 @@ static void emit_generally(const struct sample *sample)
 
 static int in_count;
 
-/* A name in a domain that is not held back: that has a way of its own. */
+/* A name in a domain that passes the filter: it has a separate path. */
 static bool is_plain(const struct sample *sample)
 {
     const struct annot_event *event = &sample->event;
@@ -134,7 +134,7 @@ static void emit_both(int index)
             emit_generally(&sample);
         else if (!(was_fast[index] = emit_fast(&sample)))
             emit_generally(&sample);
-        annot_mark(turn == 0 ? "general" : "fast"); /* what stood before it is compared */
+        annot_mark(turn == 0 ? "general" : "fast"); /* separates the compared records */
         if (sample.kind == ANNOT_REC_PUSH)
             annot_pop();
     }
@@ -214,7 +214,7 @@ TEST(fast_and_general_way_write_the_same)
     arena_clean();
 }
 
-/* The first try of a range counts on without a look at this. */
+/* The fast path of a range increments the number without checking this case. */
 TEST(numbers_of_ranges_start_again_at_1)
 {
     static const uint32_t expected[] = {UINT32_MAX - 1, UINT32_MAX, 1, 2};
@@ -252,7 +252,7 @@ static void see_call(const struct seen_record *record, void *context)
     calls_seen++;
 }
 
-/* The first try of a call is for a clock that is an instruction, the second one for all. */
+/* The first fast path of a call is for clocks read by an instruction, the second for all clocks. */
 TEST(calls_are_the_same_by_any_clock)
 {
     struct seen seen;

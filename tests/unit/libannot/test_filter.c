@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process makes of its session's filter: when it joins, for names that it makes later, and
- * while the collector changes its masks. The test is the collector. */
+/* A process's handling of its session's filter: when it joins, for names that it creates later, and
+ * while the collector changes its masks. The test acts as the collector. */
 #include "arena.h"
 #include "test.h"
 
@@ -125,7 +125,8 @@ TEST(rules_that_change_meanwhile_are_those_that_count)
     finish();
 }
 
-/* Without a filter nobody reads the file for a name; whoever makes one tells the collector. */
+/* Without a filter the file is not read for a name, but the collector is notified of each new
+ * one. */
 TEST(names_stand_in_the_table_as_soon_as_they_are_made)
 {
     struct mapped mapped;
@@ -181,8 +182,7 @@ TEST(of_many_names_those_that_are_wanted_all_arrive)
     finish();
 }
 
-/* ---- Many threads that make names -------------------------------------------------------------
- */
+/* ---- Many threads that create names ---- */
 
 enum { THREADS = 6, NAMES = 8, ROUNDS = 40 };
 
@@ -213,8 +213,8 @@ static void make_at_once(void)
     pthread_barrier_destroy(&barrier);
 }
 
-/* Fewer names than bits, so each must have been judged alone. Each round is a process of its own.
- */
+/* Fewer names than bits, so each must have been judged separately. Each round has its own
+ * process. */
 TEST_TIMEOUT(names_of_threads_that_come_at_once_are_judged_each, 120)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -255,8 +255,7 @@ TEST(a_forked_child_has_its_parents_names_and_the_rules_of_now)
     finish();
 }
 
-/* ---- Balance while the masks change -----------------------------------------------------------
- */
+/* ---- Balance while the masks change ---- */
 
 enum { FLIPS = 100, NEST_ROUNDS = 2000 };
 
@@ -296,7 +295,7 @@ struct balance {
     uint64_t pushes, pops, wrong, starts, ends;
 };
 
-/* A POP names the depth after it, over recorded ranges: it tells whether they were in step. */
+/* A POP carries the depth after it, in recorded ranges, which shows mismatched pairs. */
 static void follow(const struct seen_record *record, void *context)
 {
     struct balance *balance = context;
@@ -308,7 +307,7 @@ static void follow(const struct seen_record *record, void *context)
         balance->wrong += record->name != balance->pushes - balance->pops;
 }
 
-/* Deeper than the live stack, so that both ways of an event take part. */
+/* Deeper than the live stack, so that both paths of an event are used. */
 TEST_TIMEOUT(ranges_stay_balanced_while_the_filter_flips, 120)
 {
     annot_range ranges[50];
@@ -321,13 +320,13 @@ TEST_TIMEOUT(ranges_stay_balanced_while_the_filter_flips, 120)
     CHECK_INT(pthread_create(&thread, NULL, flip, NULL), 0);
     for (int i = 0; i < NEST_ROUNDS || annot_load_relaxed(&flip_count) < FLIPS; i++) {
         nest(name, ranges, 1 + i % 49);
-        if (i >= NEST_ROUNDS) /* a machine so busy that the other thread needs longer */
+        if (i >= NEST_ROUNDS) /* a busy machine, where the other thread needs more time */
             usleep(1000);
     }
     annot_store_relaxed(&stop, 1);
     pthread_join(thread, NULL);
     annot_store_relaxed(&flipped.control->category_mask[0], UINT64_MAX);
-    annot_pop(); /* nothing is open */
+    annot_pop(); /* without an open range */
     arena_read(getpid(), &seen, follow, &balance);
     CHECK_INT(seen.lost_total, 0);
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 1);
@@ -338,8 +337,7 @@ TEST_TIMEOUT(ranges_stay_balanced_while_the_filter_flips, 120)
     finish();
 }
 
-/* ---- A thread that has nothing to write -------------------------------------------------------
- */
+/* ---- A thread without events to write ---- */
 
 static void *hold_everything(void *context)
 {
@@ -375,7 +373,7 @@ TEST(a_thread_that_has_nothing_to_write_takes_no_block_and_stays_balanced)
     uint32_t before = flipped.shared->high_water;
     CHECK_INT(pthread_create(&thread, NULL, hold_everything, NULL), 0);
     pthread_join(thread, NULL);
-    CHECK_INT(flipped.shared->high_water, before + 1); /* for what came after the flip */
+    CHECK_INT(flipped.shared->high_water, before + 1); /* for the events after the flip */
     arena_read(getpid(), &seen, follow, &balance);
     CHECK_INT(seen.lost_total, 0);
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules against cases written by hand, and against a slow evaluator that tries everything. */
+/* Compares rules with cases written by hand, and with a slow evaluator that tries everything. */
 #include "test.h"
 
 #include <annot_filter.h>
@@ -24,7 +24,7 @@ TEST(without_rules_everything_is_wanted)
 {
     CHECK_INT(level("", "io", NULL), ALL);
     CHECK_INT(level(" , ,", "default", "x"), ALL);
-    CHECK_INT(level("io + - +:3", "io", NULL), ALL); /* none of these is a rule */
+    CHECK_INT(level("io + - +:3", "io", NULL), ALL); /* these are not rules */
 }
 
 TEST(the_first_rule_says_what_becomes_of_the_rest)
@@ -51,7 +51,7 @@ TEST(levels_are_digits_behind_the_last_colon)
     CHECK_INT(level("+io:8", "io:8", NULL), ALL);
     CHECK_INT(level("+lib::io", "lib::io", NULL), ALL);
     CHECK_INT(level("+lib::io:2", "lib::io", NULL), 2);
-    CHECK_INT(level("-io:2", "io:2", NULL), OFF); /* what is not wanted has no level */
+    CHECK_INT(level("-io:2", "io:2", NULL), OFF); /* an exclusion has no level */
     CHECK_INT(level("-io:2", "io", NULL), ALL);
 }
 
@@ -71,7 +71,7 @@ TEST(a_pattern_with_slash_is_about_categories)
     CHECK_INT(level("+io/*", "io", "tape"), ALL);
     CHECK_INT(level("+io/*", "io", NULL), OFF);
     CHECK_INT(level("+*/disk", "tape", "disk"), ALL);
-    CHECK_INT(level("+a/b", "a/b", NULL), ALL); /* a domain may be called so */
+    CHECK_INT(level("+a/b", "a/b", NULL), ALL); /* a possible domain name */
     CHECK_INT(level("-default/noise", "default", "noise"), OFF);
 }
 
@@ -99,8 +99,7 @@ TEST(numbers_that_share_a_bit_are_wanted_together)
     CHECK(annot_filter_mask(&masks, 7) == ~(UINT64_C(24) | UINT64_C(1) << 63));
 }
 
-/* ---- A slow evaluator, from the description alone ---------------------------------------------
- */
+/* ---- A slow evaluator, from the description only ---- */
 
 static unsigned seed;
 
@@ -120,7 +119,7 @@ static bool slow_match(const char *pattern, const char *text)
 
 struct slow_rule {
     char sign, pattern[16];
-    int level; /* -1: not said */
+    int level; /* -1: unset */
 };
 
 static int slow_level(const struct slow_rule *rules, unsigned count, const char *domain,
@@ -137,7 +136,7 @@ static int slow_level(const struct slow_rule *rules, unsigned count, const char 
     return result;
 }
 
-/* Of few letters, so that much fits. */
+/* Makes a text of few letters, so that matches are frequent. */
 static void make_text(char *text, const char *letters, unsigned least, unsigned most)
 {
     unsigned length = least + below(most - least + 1);
@@ -184,8 +183,8 @@ TEST(random_rules_are_evaluated_as_described)
     CHECK(wanted > 20000 && not_wanted > 20000);
 }
 
-/* Whatever bytes there are: nothing outside of them is read (under AddressSanitizer), and what is
- * found lies within. */
+/* For arbitrary bytes, reads stay within them (checked by AddressSanitizer), and so do the
+ * results. */
 TEST(bytes_that_are_no_rules_are_skipped)
 {
     seed = 7;
@@ -212,7 +211,7 @@ TEST(bytes_that_are_no_rules_are_skipped)
     }
 }
 
-/* Stars do not multiply: the longest filter and name take some hundred thousand steps. */
+/* Stars do not multiply the work: the longest filter and name take some hundred thousand steps. */
 TEST(patterns_of_many_stars_end_soon)
 {
     char rules[ANNOT_FILTER_MAX], name[ANNOT_STRING_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork, vfork, exec and exit: whose event is whose, and nothing of it is lost. */
+/* fork, vfork, exec and exit: each event belongs to the right process, and none is lost. */
 #include "arena.h"
 #include "test.h"
 
@@ -36,7 +36,7 @@ TEST(child_records_for_itself)
     if (pid == 0) {
         annot_push("child");
         annot_pop();
-        annot_pop(); /* of "inner": open in the parent, does nothing */
+        annot_pop(); /* of "inner": opened by the parent, ignored */
         annot_pop();
         annot_pop(); /* one too many */
         _exit(0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Annotations never harm the program: whatever the system refuses, the program goes on without a
- * signal or a message, and the reason is kept. */
+/* Annotations never harm the program: if the system refuses an operation, the program continues
+ * without a signal or a message, and the reason is kept. */
 #include "arena.h"
 #include "test.h"
 
@@ -46,7 +46,7 @@ static void check_nothing_recorded(const char *status)
     arena_clean();
 }
 
-/* A new file system over the directory, in a namespace of this test's own. */
+/* Mounts a new file system over the directory, in a private namespace. */
 static void mount_over(const char *options, unsigned long flags)
 {
     if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0)
@@ -58,7 +58,7 @@ static void mount_over(const char *options, unsigned long flags)
     int fd = open(wake, O_RDONLY | O_CLOEXEC);
     CHECK_INT(read(fd, &page, sizeof(page)), sizeof(page));
     CHECK_INT(mount("tmpfs", arena_directory(), "tmpfs", flags, options), 0);
-    /* The old page stays mapped over the gate: bind it into the new place, for the generation. */
+    /* The old page stays mapped over the gate: bind it into the new mount, for the generation. */
     char self[40];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     int target = open(wake, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -183,7 +183,7 @@ TEST(address_space_limit)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     test_skip("sanitizers need the address space");
 #endif
-    limit.rlim_cur = 1 << 20; /* less than what is mapped */
+    limit.rlim_cur = 1 << 20; /* below the present size */
     arena_begin(NULL);
     CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
     events(10);
@@ -196,7 +196,7 @@ TEST(address_space_limit)
 
 static int errno_before_main = -1;
 
-/* The next constructor after the library's. */
+/* Runs directly after the library's constructor. */
 __attribute__((constructor(102))) static void look_at_errno(void)
 {
     errno_before_main = errno;
@@ -211,7 +211,7 @@ static void *first_event_of_a_cancelled_thread(void *context)
 {
     pthread_cancel(pthread_self());
     annot_push("first");
-    *(int *)context = 1; /* nothing in between is a cancellation point */
+    *(int *)context = 1; /* code without a cancellation point */
     pthread_testcancel();
     *(int *)context = 2;
     return NULL;
@@ -337,7 +337,7 @@ TEST(events_in_destructors_of_thread_keys)
     arena_clean();
 }
 
-/* A collector that went mad: the program stays unharmed, whatever stands in the shared words. */
+/* A collector that writes random values to the shared words must not harm the program. */
 TEST(hostile_words_in_the_segment)
 {
     struct mapped mapped;
@@ -368,9 +368,9 @@ TEST(session_of_another_major_version)
     check_nothing_recorded("the session was made by another version of annot");
 }
 
-/* ---- Programs that find these conditions when they start ------------------------------------- */
+/* ---- Programs with these conditions at their start ------------------------------------------- */
 
-/* In the new program: prints the status and ends. */
+/* Runs in the new program: prints the status and exits. */
 __attribute__((constructor)) static void after_exec(void)
 {
     const char *expected = getenv("ANNOT_TEST_EXPECTED");
@@ -475,8 +475,7 @@ TEST(set_uid_program_takes_no_part)
     CHECK(access(directory, F_OK) != 0);
 }
 
-/* ---- Pipes and devices where files should be --------------------------------------------------
- */
+/* ---- Pipes and devices in place of files ---- */
 
 static void remove_from(const char *directory, const char *name)
 {
@@ -504,7 +503,8 @@ TEST_TIMEOUT(pipes_in_the_place_of_sessions_and_targets_do_not_block, 10)
     make_pipe(arena_directory(), target);
     arena_begin(NULL);
     arena_end();
-    make_pipe(arena_directory(), ANNOT_SESSION_PREFIX "a110ca7e0000beef"); /* of the environment */
+    make_pipe(arena_directory(),
+              ANNOT_SESSION_PREFIX "a110ca7e0000beef"); /* named by the environment */
     make_pipe(arena_directory(), ANNOT_SESSION_PREFIX "0000000000000001");
     arena_begin(NULL);
     events(10);
@@ -525,8 +525,7 @@ TEST_TIMEOUT(pipe_in_the_place_of_the_wake_page_does_not_block, 10)
                   "the annot directory can't be opened or made");
 }
 
-/* ---- A kernel that is too old for MADV_POPULATE_WRITE ------------------------------------------
- */
+/* ---- A kernel without MADV_POPULATE_WRITE ---- */
 
 static void forbid_populate(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many instructions a pair takes, counted one by one: some processors do nothing else while
- * they read the time stamp counter, so there each of them costs time. */
+/* Counts the instructions of a pair one by one: some processors execute no other instruction while
+ * they read the time stamp counter, so each one costs time. */
 #include "arena.h"
 #include "test.h"
 
@@ -39,7 +39,7 @@ static void be_stepped(void (*volatile run)(void))
     _exit(0);
 }
 
-/* From one SIGSTOP of the child to the next. */
+/* Counts the steps between two SIGSTOPs of the child. */
 static long steps(void (*run)(void))
 {
     int status;
@@ -73,7 +73,7 @@ static void check_at_most(void (*run)(void), long limit)
     arena_clean();
     if (count > limit)
         test_fail(__FILE__, __LINE__, "%ld instructions, not at most %ld", count, limit);
-    CHECK(count > 50); /* it was recorded */
+    CHECK(count > 50); /* the pair was recorded */
 }
 
 TEST(a_pair_by_macro_takes_few_instructions)
@@ -81,7 +81,7 @@ TEST(a_pair_by_macro_takes_few_instructions)
     check_at_most(run_macro, 105);
 }
 
-/* Those of the C library that compare the text are counted, too. */
+/* Includes the C library's instructions for comparing the text. */
 TEST(a_pair_by_text_takes_few_instructions)
 {
     check_at_most(run_text, 165);

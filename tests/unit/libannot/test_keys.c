@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program with so many thread-specific keys that the C library would allocate memory for the
- * value of one more, which an event in a signal handler must not. The keys are made before any
- * constructor runs, libannot's included. */
+ * value of another one, which an event in a signal handler must not. The keys are created before
+ * any constructor runs, including libannot's. */
 #include "arena.h"
 #include "test.h"
 

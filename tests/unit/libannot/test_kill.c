@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* SIGKILL at every externally visible step: what was committed is found, what is found is sound.
+/* SIGKILL at every externally visible step: committed records are found, and found records are
+ * intact.
  *
  * A first run lists the test points with the number of times each was passed. Then, for each point
- * and for its first, second, middle and last time, a child kills itself exactly there. Where the
- * oldest are overwritten, what is found and what is told as overwritten add up in the same way. */
+ * and for its first, second, middle and last time, a child kills itself exactly there. With
+ * overwriting, the found records and the reported losses add up in the same way. */
 #include "arena.h"
 #include "test.h"
 #include "testpoint.h"
@@ -61,7 +62,7 @@ static void die_at_point(const char *name)
 
 static const struct annot_track track = {.id = 1};
 
-/* The first time by the general way, for the names are new; then by the fast one. */
+/* The first call takes the general path, since the names are new; later ones the fast path. */
 static void emit_values(const char *key)
 {
     const struct annot_value values[] = {annot_value_int64(key, 1),
@@ -90,7 +91,7 @@ static void *work(void *context)
     return context;
 }
 
-static int missing; /* key-values of the record before */
+static int missing; /* key-values missing from the previous record */
 
 static void check_whole(const struct seen_record *record, void *context)
 {
@@ -135,8 +136,8 @@ static void kill_at(const char *name, uint32_t count)
     arena_read(pid, &seen, check_whole, NULL);
     CHECK_INT(missing, 0);
     uint64_t told = seen.records + seen.lost_total;
-    /* Between handing its losses over and freeing its record, a thread's losses stand in two
-     * places: a kill right there may tell too many, never too few. */
+    /* Between handing over its losses and freeing its record, a thread's losses are in two places:
+     * a kill at that point may report too many, never too few. */
     bool twice = strcmp(name, "thread:before-free") == 0 || strcmp(name, "overwrite:counted") == 0;
     if (told < shared->completed || (told > shared->begun && !twice))
         test_fail(__FILE__, __LINE__, "%s/%u: %llu told of %llu to %llu", name, count,

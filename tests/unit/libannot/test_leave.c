@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Leaving a segment: what interrupts it, what it stood for, and what stays of it for the next. */
+/* Leaving a segment: interruptions, its accounting, and its remains for the next session. */
 #include "arena.h"
 #include "test.h"
 #include "testpoint.h"
@@ -21,7 +21,7 @@ static void count_up(int count)
         ANNOT_COUNTER("counter", i);
 }
 
-/* ---- A fork lets go of an ended session ------------------------------------------------------ */
+/* ---- A fork releases an ended session -------------------------------------------------------- */
 
 static volatile sig_atomic_t handled;
 
@@ -104,7 +104,7 @@ static void run_thread(int count)
 
 enum { IN_BETWEEN = 1500 };
 
-/* Others overwrite the block of the dead before it is marked as its last. */
+/* Other threads overwrite the block of the dead thread before it is marked as its last. */
 static void overwrite_at_once(const char *name)
 {
     if (!moment || strcmp(name, moment) != 0)
@@ -148,7 +148,8 @@ static void *stay(void *context)
     return NULL;
 }
 
-/* The second session has no thread record for the first one's thread: it has recorded nothing. */
+/* The second session has no thread record for the first one's thread, which has recorded nothing
+ * there. */
 TEST(thread_without_a_record_takes_no_counts_into_the_next_session)
 {
     pthread_t other;
@@ -167,7 +168,7 @@ TEST(thread_without_a_record_takes_no_counts_into_the_next_session)
     CHECK_INT(read(ready[0], &byte, 1), 1);
     annot_mark("no record for this one");
     arena_end();
-    arena_begin(NULL); /* now it leaves that segment */
+    arena_begin(NULL); /* it leaves that segment here */
     annot_mark("elsewhere");
     arena_end();
     CHECK_INT(write(go_on[1], "x", 1), 1);
@@ -201,7 +202,7 @@ static void *end_inside(void *unused)
     return NULL;
 }
 
-/* The key was made after libannot's, so its destructor comes later. */
+/* The key was created after libannot's, so its destructor runs later. */
 TEST(pop_by_a_destructor_of_the_thread_is_recorded)
 {
     pthread_t thread;

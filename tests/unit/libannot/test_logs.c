@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formatted names, logs, last words, and the numbers that others write down. */
+/* Formatted names, logs, last words, and numbers for use by others. */
 #include "arena.h"
 #include "mix.h"
 #include "test.h"
@@ -47,7 +47,7 @@ TEST(formatted_names_arrive)
     annot_mark_format("%5.1f", 2.5);
     annot_log_format(ANNOT_SEVERITY_WARNING, "low on %s", "memory");
     annot_pop();
-    void (*emit)(const char *format, ...) = annot_emit_mark_format; /* unseen by compilers */
+    void (*emit)(const char *format, ...) = annot_emit_mark_format; /* hidden from compilers */
     emit(NULL);
     CHECK_INT(errno, 17);
     read_all(getpid());
@@ -64,7 +64,7 @@ TEST(formatted_names_arrive)
 TEST(formatted_name_is_cut_at_a_character_and_flagged)
 {
     arena_begin(NULL);
-    /* Two-byte characters, from the second byte on: 1,024 is in the middle of one. */
+    /* Two-byte characters from the second byte on: byte 1,024 is in the middle of one. */
     annot_mark_format("x%01100d", 1);
     char text[1200] = "x";
     for (int i = 0; i < 590; i++)
@@ -78,7 +78,7 @@ TEST(formatted_name_is_cut_at_a_character_and_flagged)
     finish();
 }
 
-/* Texts that come once each must not take the table from names that come often. */
+/* Texts that occur once must not use up the table of frequent names. */
 TEST(formatted_names_leave_room_in_the_table)
 {
     arena_begin(&(struct arena_options){.block_count = 20000});
@@ -168,7 +168,7 @@ TEST(long_last_word_is_cut_at_a_character)
 {
     char text[2000] = "";
     for (int i = 0; i < 600; i++)
-        strcat(text, "\xe2\x82\xac"); /* three bytes each: 328 of them are 984 */
+        strcat(text, "\xe2\x82\xac"); /* 3 bytes each: 328 of them are 984 */
     text[0] = 'x';
     text[1] = 'y';
     arena_begin(NULL);
@@ -266,7 +266,7 @@ TEST(recording_has_a_number_that_others_do_not_change)
     CHECK(annot_recording() == number);
     arena_end();
     CHECK_INT(annot_recording(), 0);
-    arena_bump(); /* another collector's session: not ours */
+    arena_bump(); /* another collector's session: this process is not in it */
     CHECK_INT(annot_recording(), 0);
     arena_end();
     arena_begin(NULL);
@@ -307,7 +307,7 @@ TEST(trace_context_names_the_range_and_an_arrow_leaves)
     CHECK(records[1].id == current);
     snprintf(span, sizeof(span), "%016llx-", (unsigned long long)seen.identity);
     CHECK(memcmp(text + 19, span, 17) == 0);
-    /* Without a range, any number will do. */
+    /* Without a range, any number is valid. */
     CHECK_INT(annot_trace_context(text), 1);
     read_all(getpid());
     CHECK_INT(records[3].kind, ANNOT_REC_FLOW_BEGIN);

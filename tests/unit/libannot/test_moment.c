@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Things that happen in the middle of a step: a session ends while a segment is made for it, a
- * fork comes while another thread adds a name, or in the middle of an event, as from a signal
- * handler. The test points say where that is. */
+/* Events in the middle of a step: a session ends while a segment is created for it; a fork occurs
+ * while another thread adds a name, or in the middle of an event, as from a signal handler. The
+ * test points define these steps. */
 #include "arena.h"
 #include "test.h"
 #include "testpoint.h"
@@ -47,7 +47,7 @@ TEST(no_segment_stays_when_the_session_ends_before_it_is_in_use)
     first_event_while_the_session_ends_at("create:published");
 }
 
-/* A session of the same process goes on when another one begins in that moment. */
+/* A session of the same process continues when another one begins at that step. */
 static void bump(const char *name)
 {
     if (!moment || strcmp(name, moment) != 0)
@@ -72,7 +72,7 @@ TEST(segment_stays_when_only_the_generation_moves)
     arena_clean();
 }
 
-/* The collector tells all that it can find, and cannot find this one yet. */
+/* The collector notifies all processes that it can find, and cannot find this one yet. */
 static void change_rules(const char *name)
 {
     if (!moment || strcmp(name, moment) != 0)
@@ -156,7 +156,7 @@ TEST(names_of_a_child_do_not_wait_for_a_thread_it_does_not_have)
 }
 
 static pid_t child;
-static int emits; /* events of the handler's kind, in the child */
+static int emits; /* events emitted by the handler, in the child */
 
 static void fork_here(const char *name)
 {
@@ -186,7 +186,7 @@ static uint64_t events_until_the_fork(void)
     return calls;
 }
 
-/* The event of the fork may count in the child, too, or not. */
+/* The event of the fork may also be counted in the child, but need not. */
 static void check_fork(uint64_t mine)
 {
     struct seen seen;
@@ -215,7 +215,7 @@ static void fork_in_an_event_at(const char *name)
         ANNOT_MARK("fills blocks");
     CHECK_INT(arena_list(names, 4), 1);
     CHECK(arena_map(names[0], &mapped));
-    arena_drain(&mapped, false, &drained); /* now there are free blocks to pop */
+    arena_drain(&mapped, false, &drained); /* so that there are free blocks to pop */
     arena_unmap(&mapped);
     annot_push("outer");
     moment = name;
@@ -249,10 +249,10 @@ TEST(fork_in_the_middle_of_an_event)
     }
 }
 
-/* A thread that records, waits, and records once more. */
+/* A thread that records, waits, and records again. */
 struct worker {
     pthread_t thread;
-    int step; /* atomic: 1 = has recorded, 2 = goes on */
+    int step; /* atomic: 1: has recorded, 2: continues */
 };
 
 static void *record_twice(void *context)
@@ -282,7 +282,7 @@ static void end_worker(struct worker *worker)
     CHECK_INT(pthread_join(worker->thread, NULL), 0);
 }
 
-/* The first thread reclaims what the dead left, the second takes the dead one's place. */
+/* The first thread reclaims the dead thread's resources, the second takes its place. */
 static void others_reclaim(const char *name)
 {
     if (!moment || strcmp(name, moment) != 0)
@@ -325,14 +325,14 @@ TEST(a_reclaimer_that_comes_late_takes_nothing_from_new_owners)
     end_worker(&preempted);
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records + seen.lost_total, 3 + 4 + 2);
-    /* The preempted one found no record to take, perhaps twice: all three had living owners. */
+    /* The preempted thread found no record to take, perhaps twice: all three had living owners. */
     CHECK(seen.lost_total == 1 || seen.lost_total == 2);
     CHECK_INT(seen.lost[ANNOT_LOSS_THREAD_LIMIT], seen.lost_total);
     arena_end();
     arena_clean();
 }
 
-/* What a collector would see just then. */
+/* Reads the state that a collector would find at this step. */
 static void read_the_record(const char *name)
 {
     struct mapped mapped;
@@ -343,7 +343,7 @@ static void read_the_record(const char *name)
     CHECK_INT(arena_list(names, 4), 1);
     CHECK(arena_map(names[0], &mapped));
     CHECK_INT(mapped.threads[0].tid, 0);
-    CHECK(mapped.threads[0].lost[ANNOT_LOSS_POOL_FULL] > 0); /* of the thread before */
+    CHECK(mapped.threads[0].lost[ANNOT_LOSS_POOL_FULL] > 0); /* of the previous thread */
     arena_unmap(&mapped);
 }
 
@@ -373,11 +373,10 @@ TEST(record_of_a_thread_is_nobodys_while_it_is_filled)
     arena_clean();
 }
 
-/* ---- A number that is judged late -------------------------------------------------------------
- */
+/* ---- A number that is judged late ---- */
 
-/* Between the look at the rules and the change of the masks, 64 more numbers come, the last of
- * which shares the bit: what that one asked for must not be taken back. */
+/* Between the check of the rules and the change of the masks, 64 more numbers are created, and the
+ * last one shares the bit: its setting must not be undone. */
 static void make_numbers(const char *name)
 {
     char text[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names, domains and payloads: interned, inline, cut, shared between threads. */
+/* Names, domains and payloads: interned, inline, truncated, shared between threads. */
 #include "arena.h"
 #include "test.h"
 
@@ -54,7 +54,7 @@ static void keep_categories(const struct seen_record *record, void *context)
     *(*next)++ = (uint16_t)record->category;
 }
 
-/* One name, and a number for each role; the program's own category of that name is another one. */
+/* One name, with a number for each role; the program's own category of that name is distinct. */
 TEST(who_observes_has_numbers_of_its_own)
 {
     struct seen seen;
@@ -98,7 +98,7 @@ TEST(null_empty_and_long_names)
     annot_mark(text);
     finish(&seen, keep_last, &last);
     CHECK_INT(seen.kinds[ANNOT_REC_MARK], 3);
-    CHECK_INT(strlen(last.text), 1023); /* the two-byte character is left out whole */
+    CHECK_INT(strlen(last.text), 1023); /* the two-byte character is omitted entirely */
     CHECK_INT(seen.misuse[ANNOT_MISUSE_NAME_CUT], 1);
 }
 
@@ -111,7 +111,7 @@ static void check_number(const struct seen_record *record, void *context)
     ++*next;
 }
 
-/* The table of this session is tiny: most names must travel inside the records. */
+/* The table of this session is tiny: most names must be stored in the records. */
 TEST(names_beyond_the_table_travel_inline)
 {
     struct seen seen;
@@ -135,8 +135,7 @@ TEST(names_beyond_the_table_travel_inline)
     CHECK(seen.misuse[ANNOT_MISUSE_NAME_INLINE] > 1500);
 }
 
-/* The table of the process is full: there are no ids any more, and each call that gets none counts.
- */
+/* The table of the process is full: further names get no id, and each such call is counted. */
 TEST(names_without_room_are_counted)
 {
     struct seen seen;
@@ -174,7 +173,7 @@ static void add_records(uint64_t *records, uint64_t *lost)
     *lost += seen.lost_total;
 }
 
-/* The default table takes 131,070 of them; none is dropped. */
+/* The default table holds 131,070 of them; no record is dropped. */
 TEST_TIMEOUT(a_million_distinct_names, 120)
 {
     char text[32];
@@ -288,7 +287,7 @@ static void *wait_for_end(void *meeting)
     return NULL;
 }
 
-/* The last name of a thread that is still there, once in each recording. */
+/* The last name of a living thread is recorded, once in each recording. */
 TEST(names_of_other_threads_set_before_the_recording_are_told)
 {
     pthread_barrier_t meeting;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens when a pool is full: drop, overwrite, wait; and who decides it. */
+/* Policies for a full pool: drop, overwrite, wait; and the choice among them. */
 #include "arena.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@
 
 static struct seen seen;
 
-/* Values of the counter of each thread, as they were found. */
+/* Counter values found for each thread. */
 static struct {
     int32_t tid;
     uint64_t first, last, count;
@@ -112,7 +112,7 @@ static void *count_in_thread(void *context)
     return NULL;
 }
 
-/* Their blocks are overwritten one after the other, the last ones after they have left. */
+/* Their blocks are overwritten one after the other, the last ones after the threads have left. */
 TEST(threads_that_left_are_counted_when_nothing_of_them_is_left)
 {
     uint64_t calls = 0;
@@ -160,7 +160,7 @@ TEST(quiet_thread_keeps_its_last_events)
     end();
 }
 
-/* With a pool of one block, which another thread fills: there is nothing to overwrite. */
+/* Another thread fills the pool's only block: no block can be overwritten. */
 TEST(newest_are_dropped_when_all_blocks_are_being_filled)
 {
     pthread_t thread;
@@ -231,9 +231,9 @@ static void *read_slowly(void *context)
     return NULL;
 }
 
-/* The reader comes every 3 ms: of a batch four times as large as the pool, a program that did not
- * wait would drop most. One that waits drops only while the reader is kept from running for 100 ms,
- * which a busy machine may do now and then. */
+/* The reader runs every 3 ms: of a batch four times as large as the pool, a program that does not
+ * wait would drop most. A waiting one drops only while the reader is kept from running for 100 ms,
+ * which occasionally happens on a busy machine. */
 static void check_waiting(bool others_record)
 {
     enum { BATCH = 3000, BATCHES_MAX = 100 };
@@ -273,7 +273,7 @@ TEST_TIMEOUT(waiting_goes_on_when_others_begin_to_record, 120)
     check_waiting(true);
 }
 
-/* Nobody comes by: one wait, then all is dropped at once. */
+/* Without a reader: one wait, then all events are dropped at once. */
 TEST_TIMEOUT(wait_in_vain_is_bounded_and_not_repeated, 120)
 {
     const uint64_t calls = 100000;
@@ -282,14 +282,14 @@ TEST_TIMEOUT(wait_in_vain_is_bounded_and_not_repeated, 120)
     count_up(calls);
     uint64_t waited = now_ns() - start;
     CHECK(waited >= ANNOT_WAIT_MAX_NS);
-    CHECK(waited < 1000 * (uint64_t)ANNOT_WAIT_MAX_NS); /* were it repeated: once an event */
+    CHECK(waited < 1000 * (uint64_t)ANNOT_WAIT_MAX_NS); /* if repeated, once per event */
     arena_read(0, &seen, NULL, NULL);
     CHECK(seen.lost[ANNOT_LOSS_POOL_FULL] > 0);
     CHECK_INT(seen.records + seen.lost_total, calls);
     end();
 }
 
-/* Holds the only block while the collector comes by and finds nothing to free. */
+/* Holds the only block while the collector visits and finds no block to free. */
 static void *hold_and_beat(void *context)
 {
     char names[1][64];
@@ -319,7 +319,7 @@ TEST_TIMEOUT(blocks_that_threads_hold_are_waited_for_once, 120)
     uint64_t start = now_ns();
     for (int i = 0; i < CALLS; i++) {
         annot_mark("no block for this");
-        usleep(2000); /* the collector comes by */
+        usleep(2000); /* a visit of the collector */
     }
     uint64_t waited = now_ns() - start;
     annot_store_release(&go_on, 2u); /* partner: hold_and_beat */
@@ -339,7 +339,7 @@ static void mark_in_handler(int signal)
     annot_mark("in a handler");
 }
 
-/* It interrupts the event that waits, so its own is counted and does not wait. */
+/* The handler interrupts the waiting event, so its own event is counted without a wait. */
 TEST_TIMEOUT(handler_in_a_wait_is_not_held_up, 120)
 {
     const struct sigaction action = {.sa_handler = mark_in_handler};
@@ -368,9 +368,9 @@ TEST_TIMEOUT(handler_in_a_wait_is_not_held_up, 120)
     end();
 }
 
-/* ---- Who decides ----------------------------------------------------------------------------- */
+/* ---- Choice of the policy -------------------------------------------------------------------- */
 
-/* A fresh program reads its environment once: this one is run again. */
+/* A program reads its environment once, at its start: executes this one again. */
 static void run_again(const char *policy, const char *test)
 {
     char path[512];

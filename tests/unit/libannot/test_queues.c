@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans of queues, clocks and counts, as a strict reader sees them. */
+/* Spans of queues, clocks and counts, checked by a strict reader. */
 #include "arena.h"
 #include "test.h"
 
@@ -38,7 +38,7 @@ static void finish(void)
     arena_clean();
 }
 
-/* The counts in the segment of a process that is the only one. */
+/* Reads the counts in the only segment. */
 static void read_counts(uint64_t counts[ANNOT_QUEUE_COUNTS])
 {
     char names[2][64];
@@ -70,7 +70,7 @@ static void set_wishes(uint64_t wishes)
 
 TEST(wishes_of_the_recording_are_read)
 {
-    CHECK_INT(annot_queue_wishes(), 0); /* nobody records */
+    CHECK_INT(annot_queue_wishes(), 0); /* without a recording */
     arena_begin(NULL);
     annot_mark("here");
     CHECK_INT(annot_queue_wishes(), 0);
@@ -146,7 +146,7 @@ TEST(what_is_untimed_is_counted_and_not_written)
     annot_emit_spans(spans, 4);
     read_all(getpid());
     CHECK_INT(seen.kinds[ANNOT_REC_SPAN], 1);
-    CHECK_INT(seen.lost_total, 1); /* the one without a queue */
+    CHECK_INT(seen.lost_total, 1); /* the span without a queue */
     read_counts(counts);
     CHECK(counts[ANNOT_QUEUE_TOTAL_LAUNCHED] == 9 && counts[ANNOT_QUEUE_TOTAL_TOLD] == 4);
     CHECK(counts[ANNOT_QUEUE_TOTAL_DROPPED] == 2 && counts[ANNOT_QUEUE_TOTAL_UNTIMED] == 2);

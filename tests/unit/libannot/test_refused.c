@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that cannot take part: they say so, and count what they lose by it. */
+/* Processes that cannot take part: they report it, and count their losses. */
 #include "arena.h"
 #include "test.h"
 
@@ -35,7 +35,7 @@ static const struct annot_refusals *read_notes(void)
     return &notes;
 }
 
-/* What the process says of itself behind the wake page, in `slots` slots. */
+/* Checks the process's entries after the wake page, in `slots` slots. */
 static void check_notes(int pid, enum annot_refusal refusal, uint64_t lost, int slots)
 {
     const struct annot_refusals *notes = read_notes();
@@ -82,7 +82,7 @@ TEST(refused_process_needs_neither_descriptor_nor_file_to_say_so)
     arena_clean();
 }
 
-/* All of them are some living process's. */
+/* Each slot belongs to a living process. */
 static struct annot_refusals *take_all_slots(void)
 {
     char path[160];
@@ -151,7 +151,7 @@ TEST(no_descriptor_left_for_it)
     arena_clean();
 }
 
-/* Like a server at its limit when a recording begins. */
+/* A server at its limit of descriptors when a recording begins. */
 TEST(descriptors_that_come_back)
 {
     struct rlimit limit, few = {3, 0};
@@ -161,7 +161,7 @@ TEST(descriptors_that_come_back)
     arena_begin(NULL);
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
     events(10);
-    few.rlim_cur = 4; /* enough for the directory, not for the session */
+    few.rlim_cur = 4; /* enough for the directory, too few for the session */
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
     usleep(150000);
     events(10);
@@ -173,12 +173,12 @@ TEST(descriptors_that_come_back)
     CHECK_STR(annot_status(), "recording");
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records, 30);
-    CHECK_INT(seen.lost_total, 0); /* told once */
+    CHECK_INT(seen.lost_total, 0); /* reported once */
     arena_end();
     arena_clean();
 }
 
-/* What stands in a slot is for the recording of its time. */
+/* The content of a slot belongs to the recording of its time. */
 TEST(each_generation_has_a_slot_of_its_own)
 {
     const struct rlimit few = {4096, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks made by clone with CLONE_VM and without CLONE_SETTLS: they use the thread-local storage of
- * the thread that made them. Their events are dropped and counted; other threads' are all there. */
+/* Tasks created by clone with CLONE_VM and without CLONE_SETTLS: they use the thread-local storage
+ * of the thread that created them. Their events are dropped and counted; those of other threads are
+ * complete. */
 #include "arena.h"
 #include "test.h"
 
@@ -23,7 +24,7 @@ static _Alignas(64) uint8_t stacks[TASKS][STACK_SIZE];
 static uint32_t ended, begun; /* tasks; atomic */
 static struct seen seen;
 
-/* A range, with key-values, of a name that has no id yet, and one of the fast kind. */
+/* A range, with key-values, whose name has no id yet, and one for the fast path. */
 static void emit(int number)
 {
     struct annot_value values[] = {annot_value_int64("number", number),
@@ -35,7 +36,7 @@ static void emit(int number)
     annot_pop();
 }
 
-/* No call of the C library: that would need storage of its own. */
+/* Avoids calls of the C library, which would need thread-local storage. */
 static int run_task(void *context)
 {
     (void)context;
@@ -63,7 +64,7 @@ static void *run_other(void *context)
     return NULL;
 }
 
-/* Counters are the other threads'. */
+/* Counter events of the other threads. */
 struct others {
     uint64_t counters, disorder;
     double last[OTHERS + 8];
@@ -113,8 +114,7 @@ static void run_beside(int flags, int is_first)
            (unsigned long long)seen.shared, (unsigned long long)seen.lost_total);
     CHECK_INT(others.counters, (uint64_t)OTHERS * OTHER_EVENTS);
     CHECK_INT(seen.segments, 1);
-    /* A task that comes while the maker is in the middle of an event looks like a signal handler.
-     */
+    /* A task that starts in the middle of its creator's event looks like a signal handler. */
     CHECK(seen.shared + seen.lost[ANNOT_LOSS_INTERRUPTED] > TASKS * EVENTS / 2);
     arena_end();
     arena_clean();
@@ -138,7 +138,7 @@ TEST(tasks_that_come_before_the_first_event_of_their_maker)
         run_beside(i % 2 ? PROCESS_FLAGS : THREAD_FLAGS, 1);
 }
 
-/* When it is gone, the thread is as fast as before, and nothing more is lost. */
+/* After the task's end, the thread is as fast as before, and further events are recorded. */
 TEST(thread_whose_storage_is_its_own_again)
 {
     uint64_t shared;
@@ -160,7 +160,7 @@ TEST(thread_whose_storage_is_its_own_again)
     arena_clean();
 }
 
-/* Which has no handlers of the C library, and is one process all the same. */
+/* It runs no fork handlers of the C library, and is a normal process nonetheless. */
 TEST(child_of_a_bare_fork_is_no_such_task)
 {
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of the track that a thread runs, among its own ones in the live stack. */
+/* Ranges of the track that a thread runs, between its own ones in the live stack. */
 #include "arena.h"
 #include "test.h"
 
@@ -21,7 +21,7 @@ static void finish(void)
     arena_clean();
 }
 
-/* The record of the calling thread, which has written something. */
+/* The record of the calling thread, which must have emitted an event. */
 static const struct annot_thread *own_record(void)
 {
     char names[2][64];
@@ -41,7 +41,8 @@ static const char *text_of(uint32_t id)
     return text;
 }
 
-/* "<i> a [b] {c}": the parent's i, the thread's a, then of a track the outermost and one inside. */
+/* "<i> a [b] {c}": i is inherited from the parent, a is the thread's, b is a track's outermost
+ * range, c one inside of it. */
 static const char *live(const struct annot_thread *thread)
 {
     static char text[512];
@@ -141,7 +142,8 @@ TEST(an_event_that_the_filter_holds_back_is_not_to_be_shown)
     annot_mark("joined");
     CHECK_INT(annot_track_wants(&detail), 0);
     CHECK_INT(annot_track_wants(&wanted), 1);
-    /* A masked range of the thread below and above: neither is shown, each takes its pop. */
+    /* A masked range of the thread below and above: neither is visible, each is closed by its
+     * pop. */
     annot_push_event(&detail);
     const struct annot_thread *thread = own_record();
     show("task", 1);
@@ -192,8 +194,7 @@ TEST(a_new_recording_begins_without_what_was_shown)
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 0);
 }
 
-/* What is open as another thread is told it: "main lib:part [task]", with its category behind it.
- */
+/* Open ranges as returned to another thread: "main lib:part [task]", followed by the category. */
 static const char *open_ranges(uint32_t room)
 {
     static char text[1024];
@@ -211,7 +212,7 @@ static const char *open_ranges(uint32_t room)
 
 TEST(what_is_open_is_told_with_domain_and_category)
 {
-    CHECK_INT(annot_open_ranges(&(struct annot_open_range){0}, 1), 0); /* nobody records */
+    CHECK_INT(annot_open_ranges(&(struct annot_open_range){0}, 1), 0); /* without a recording */
     arena_begin(NULL);
     annot_domain lib = annot_domain_create("lib");
     annot_category io = annot_category_create(lib, "io");
@@ -229,7 +230,7 @@ TEST(what_is_open_is_told_with_domain_and_category)
     annot_track_hide(0, 1);
     annot_pop();
     annot_pop();
-    annot_push("plain"); /* in the place of one with a domain */
+    annot_push("plain"); /* replaces one with a domain */
     CHECK_STR(open_ranges(8), "0:main.0 0:plain.0");
     annot_pop();
     annot_pop();
@@ -250,7 +251,7 @@ TEST(of_a_deep_stack_the_outermost_are_told)
     CHECK_STR(text_of(ranges[0].name), "outermost");
     CHECK_INT(ranges[0].domain, lib);
     CHECK_STR(text_of(ranges[63].name), "deep");
-    CHECK_INT(ranges[63].domain, 0); /* not known any more */
+    CHECK_INT(ranges[63].domain, 0); /* unknown by now */
     for (int i = 0; i < 3 * ANNOT_LIVE_DEPTH + 1; i++)
         annot_pop();
     arena_unmap(&mapped);
@@ -258,7 +259,8 @@ TEST(of_a_deep_stack_the_outermost_are_told)
     CHECK_INT(seen.lost_total, 0);
 }
 
-/* The child's own pops close nothing of the parent's, and what it hides is what it inherited. */
+/* The child's own pops close none of the parent's ranges, and the track that it hides is
+ * inherited. */
 TEST(a_forked_child_has_the_track_of_its_parent_as_inherited)
 {
     arena_begin(NULL);
@@ -268,7 +270,7 @@ TEST(a_forked_child_has_the_track_of_its_parent_as_inherited)
     if (pid == 0) {
         annot_push("own");
         struct annot_open_range open[4];
-        if (annot_open_ranges(open, 4) != 1) /* its parent's are not its own */
+        if (annot_open_ranges(open, 4) != 1) /* excludes those of its parent */
             _exit(5);
         arena_read(getpid(), &seen, NULL, NULL);
         char names[2][64];
@@ -312,7 +314,7 @@ TEST(a_range_of_a_track_tells_its_domain)
     finish();
 }
 
-/* A block that begins now tells only what is the thread's. */
+/* A new block lists only the thread's own ranges. */
 TEST(headers_of_blocks_hold_no_range_of_a_track)
 {
     arena_begin(NULL);
@@ -338,7 +340,7 @@ TEST(headers_of_blocks_hold_no_range_of_a_track)
     CHECK_INT(seen.lost_total, 0);
 }
 
-/* ---- Random programs beside a list ----------------------------------------------------------- */
+/* ---- Random programs compared with a list ---------------------------------------------------- */
 
 enum { ENTRIES_MAX = 400, NAMES = 50 };
 
@@ -439,7 +441,7 @@ TEST(random_programs_show_what_a_list_holds)
     CHECK(seen.lost_total > 0 || seen.kinds[ANNOT_REC_PUSH] > 10000);
 }
 
-/* Beyond the levels that are kept one by one, what is hidden goes when the depth allows it. */
+/* Beyond the levels that are kept individually, a hidden track is removed when the depth allows. */
 TEST(tracks_in_very_deep_stacks)
 {
     arena_begin(NULL);

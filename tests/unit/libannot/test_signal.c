@@ -63,7 +63,7 @@ static uint64_t work_with_values(void)
     return 6;
 }
 
-/* Calls of all kinds until the handler ran often enough. */
+/* Makes calls of all kinds until the handler has run `runs` times. */
 static uint64_t work(uint64_t runs)
 {
     uint64_t calls = 0;
@@ -142,7 +142,7 @@ static void jump_out(int number)
     siglongjmp(jump, 1);
 }
 
-/* Whatever event the jump cuts off, later ones are recorded again. */
+/* After a jump out of any event, later events are recorded. */
 TEST(siglongjmp_out_of_an_event_does_not_silence_the_thread)
 {
     struct seen seen;
@@ -164,7 +164,7 @@ TEST(siglongjmp_out_of_an_event_does_not_silence_the_thread)
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records, before + 10);
     uint64_t told = seen.records - 10 + seen.lost_total, made = calls + handler_calls;
-    /* A jump between counting the call here and making it leaves one uncounted. */
+    /* A jump between counting the call here and making it leaves it unrecorded. */
     CHECK(told <= made && made - told <= jumps);
     CHECK(seen.lost_total <= 2 * jumps);
     arena_end();
@@ -247,7 +247,7 @@ static void fork_in_handler(int number)
         record_in_handler(number);
 }
 
-/* Looks once: a child may be made between any two instructions. */
+/* Checked once per round: a child may be created between any two instructions. */
 static void end_child(void)
 {
     if (!is_child)
@@ -257,7 +257,7 @@ static void end_child(void)
     _exit(0);
 }
 
-/* Every child ends its interrupted event and records for itself from then on. */
+/* Each child finishes its interrupted event and then records for itself. */
 static uint64_t events_and_forks(void)
 {
     uint64_t calls = 0;
@@ -273,7 +273,7 @@ static uint64_t events_and_forks(void)
             CHECK_INT(status, 0);
     }
     storm(0);
-    end_child(); /* made by the last signals */
+    end_child(); /* created by the last signals */
     while (waitpid(-1, &status, 0) > 0)
         CHECK_INT(status, 0);
     return calls;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The range stack: masks, losses, depth, live stack. Every call that passes the mask is a record
- * or counted as lost, exactly. */
+/* The range stack: masks, losses, depth, live stack. Every call that passes the mask is recorded or
+ * counted as lost, exactly. */
 #include "arena.h"
 #include "test.h"
 
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Ends whatever the test began, after reading it. */
+/* Reads the segments, then ends the test's session. */
 static void finish(struct seen *seen, arena_visit visit, void *context)
 {
     arena_read(getpid(), seen, visit, context);
@@ -89,7 +89,7 @@ TEST(ten_thousand_levels_deep)
     CHECK_INT(seen.misuse[ANNOT_MISUSE_POP_EMPTY], 1);
 }
 
-/* Pushes and pops by a fixed pattern; more calls than the pool holds. */
+/* Pushes and pops in a fixed pattern; more calls than the pool holds. */
 static uint64_t overflow(int depth, int rounds)
 {
     uint64_t calls = 0;
@@ -211,7 +211,7 @@ TEST(new_session_starts_with_an_empty_stack)
     arena_end();
     arena_clean();
     annot_push("not recorded");
-    arena_bump(); /* another collector's session: not ours */
+    arena_bump(); /* another collector's session: this process is not in it */
     annot_mark("not ours");
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.segments, 0);
@@ -274,7 +274,7 @@ TEST(thread_limit_is_counted)
     CHECK_INT(seen.lost_total, 4);
 }
 
-/* Ends without the library hearing of it. */
+/* Ends the thread without notifying the library. */
 static void *vanish(void *context)
 {
     annot_push("a");

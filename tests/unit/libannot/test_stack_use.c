@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs with small stacks: what the calls of libannot take of them, and that the smallest ones
- * are enough, with a page behind that must not be touched. */
+/* Programs with small stacks: measures the stack use of libannot's calls, and runs them on the
+ * smallest stacks, next to a page that must not be touched. */
 #include "arena.h"
 #include "proc.h"
 #include "stack_calls.h"
@@ -42,7 +42,7 @@ static void format_text(const char *format, ...)
     va_end(arguments);
 }
 
-/* What the C library itself takes for that. */
+/* Stack use of the C library itself for the same formats. */
 static void library_formatted(void)
 {
     format_text("%d", 1);
@@ -82,7 +82,7 @@ static void skip_if_not_measurable(void)
 #endif
 }
 
-/* ---- Measured -------------------------------------------------------------------------------- */
+/* ---- Measuring ------------------------------------------------------------------------------- */
 
 static void finish(void)
 {
@@ -90,7 +90,7 @@ static void finish(void)
     arena_clean();
 }
 
-/* Each in a child, for it is to be the first. */
+/* Runs in a child, so that the call is the first of a process. */
 static void check_first(const struct stack_call *call, size_t limit)
 {
     int result;
@@ -133,7 +133,7 @@ TEST(first_event_with_rules)
     finish();
 }
 
-/* No file and no variable names the session. */
+/* Neither a file nor a variable names the session. */
 TEST(first_event_below_a_collector)
 {
     skip_if_not_measurable();
@@ -274,7 +274,7 @@ TEST(new_generation_and_fork)
     finish();
 }
 
-/* ---- Run on the smallest stacks -------------------------------------------------------------- */
+/* ---- Running on the smallest stacks ---------------------------------------------------------- */
 
 static void run_small(void *(*run)(void *), void *context)
 {
@@ -296,7 +296,7 @@ static void *run_calls(void *context)
     return NULL;
 }
 
-/* Runs `body` in a child; the arena sees what it left. */
+/* Runs `body` in a child and counts its records. */
 static uint64_t records_of(void (*body)(void))
 {
     struct seen seen;

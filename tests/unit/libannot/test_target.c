@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining a session while the program runs: by the file that names it, nobody else's; what was open
- * before; and what is left of it afterwards. */
+/* Joining a session while the program runs: by the file that names the process, never another
+ * one's; ranges opened before; and the remains afterwards. */
 #include "arena.h"
 #include "proc.h"
 #include "test.h"
@@ -15,7 +15,7 @@
 
 static const struct arena_options attached = {.targets_only = true};
 
-/* A session that this process is attached to. */
+/* Begins a session attached to this process. */
 static void begin(void)
 {
     arena_begin(&attached);
@@ -244,7 +244,7 @@ static int count_entries(const char *path)
     return count;
 }
 
-/* A sanitizer maps memory of its own now and then. */
+/* Sanitizers map memory occasionally. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { FOREIGN_MAPPINGS = 64 };
 #else
@@ -270,7 +270,7 @@ static void attach_once(void)
     annot_pop();
     arena_end();
     arena_remove_target(getpid());
-    arena_bump(); /* the last call: whoever comes now leaves */
+    arena_bump(); /* the last call: threads that call now leave the session */
     annot_mark("c");
     arena_clean();
 }
@@ -309,7 +309,7 @@ TEST(idle_thread_gives_its_segment_back_when_it_ends)
     arena_remove_target(getpid());
     arena_bump();
     annot_mark("leaves");
-    CHECK(count_mappings() > mappings); /* the thread's stack and the segment that it has */
+    CHECK(count_mappings() > mappings); /* the thread's stack and its segment */
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
     attach_once();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of traced functions among the ranges of a program. */
+/* Calls of traced functions between ranges of a program. */
 #include "arena.h"
 #include "test.h"
 
@@ -33,7 +33,7 @@ static void tell(const char *form, const char *text)
     (void)snprintf(story + length, STORY_SIZE - length, form, text);
 }
 
-/* Of a CODE its function. */
+/* The function's name in a CODE string. */
 static const char *name_of(const struct seen_record *record)
 {
     static char name[ANNOT_STRING_MAX + 1];
@@ -42,7 +42,7 @@ static const char *name_of(const struct seen_record *record)
     return name;
 }
 
-/* "f" a begin, "~f" one that continues, "/" an end. */
+/* "f": a begin, "~f": a begin that continues, "/": an end. */
 static void note(const struct seen_record *record, void *context)
 {
     (void)context;
@@ -239,7 +239,7 @@ TEST(a_watched_range_is_told_once_though_it_goes_on)
     CHECK_INT(watched, 101);
 }
 
-/* ---- Names, and what is counted -------------------------------------------------------------- */
+/* ---- Names and counts ------------------------------------------------------------------------ */
 
 static char last_text[ANNOT_STRING_MAX + 1];
 static struct seen_record last;
@@ -325,7 +325,7 @@ TEST(a_call_has_values_at_its_begin_and_its_end)
     arena_begin(NULL);
     CHECK(annot_code_enter_values(0, in, 2) == ANNOT_CODE_HELD);
     uint32_t outer = annot_code_enter_values(code("f"), in, 2);
-    (void)annot_code_enter(code("g"), 0); /* is not left */
+    (void)annot_code_enter(code("g"), 0); /* never left */
     annot_code_leave_values(outer, &out, 1);
     annot_code_leave_values(outer, &out, 1);
     arena_read(getpid(), &seen, keep_values, text);
@@ -336,7 +336,7 @@ TEST(a_call_has_values_at_its_begin_and_its_end)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* Those of this process, of all its blocks in that state. */
+/* Reads the sums of this process, in all blocks of that state. */
 static uint32_t read_sums(uint32_t state, struct annot_wire_sum *sums, uint32_t limit)
 {
     char names[4][64];
@@ -363,7 +363,7 @@ TEST(what_is_counted_at_a_stack_lies_where_it_is_read)
 {
     struct annot_wire_sum there[4];
     struct annot_sums sums;
-    CHECK(!annot_sums_begin(&sums)); /* nobody records */
+    CHECK(!annot_sums_begin(&sums)); /* without a recording */
     CHECK(annot_sums_add(&sums, ANNOT_SUM_CALLS, &(struct annot_place){.code = 16}) == NULL);
     arena_begin(NULL);
     const struct annot_place root = {.code = code("f")};
@@ -487,17 +487,17 @@ TEST(sums_outlive_another_recording_and_not_their_own)
     CHECK_INT(status, 0);
     CHECK(annot_sums_are_current(&sums));
     arena_end();
-    annot_mark("b"); /* leaves */
+    annot_mark("b"); /* leaves the session */
     CHECK(!annot_sums_are_current(&sums));
-    sum->count++; /* is still there */
+    sum->count++; /* still valid */
     annot_sums_end(&sums);
     arena_clean();
 }
 
 /* ---- Any order ------------------------------------------------------------------------------- */
 
-/* What is open by the records, and what should be: the program's ranges and calls in the order in
- * which they began, but for a range that is closed below calls. */
+/* Open ranges and calls, by the records and as expected: in the order of their begins, except for a
+ * range closed below calls. */
 struct open_list {
     char names[OPEN_MAX];
     uint32_t count;
@@ -506,7 +506,7 @@ struct open_list {
 static struct open_list expected[STEPS];
 static uint32_t checked;
 
-/* A mark after each step has its number. */
+/* The mark after each step contains its number. */
 static void follow(const struct seen_record *record, void *context)
 {
     struct open_list *list = context;
@@ -545,7 +545,7 @@ static void pop(struct open_list *list)
         }
 }
 
-/* All calls from this one on, and nothing else. */
+/* Closes all calls from this one on, and no ranges. */
 static void leave(struct open_list *list, uint32_t token)
 {
     uint32_t calls = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flows and tracks as a strict reader sees them. */
+/* Flows and tracks, checked by a strict reader. */
 #include "arena.h"
 #include "test.h"
 
@@ -82,7 +82,7 @@ static int by_value(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Also before anything is recorded, in other threads, and in children. */
+/* Also before recording starts, in other threads, and in children. */
 TEST(new_flows_are_all_different)
 {
     static annot_flow flows[12000];
@@ -115,7 +115,7 @@ TEST(new_flows_are_all_different)
     finish();
 }
 
-/* The numbers are part of what processes agree on: they must never change. */
+/* Processes agree on these numbers: they must never change. */
 TEST(flows_of_known_numbers_are_the_same_everywhere)
 {
     CHECK(annot_flow_id("rpc", 7) == UINT64_C(0x3615a6327b411713));
@@ -151,7 +151,7 @@ static void check_tracks(void)
     CHECK_STR(record[0].text, "listen");
     CHECK(record[1].id == request.id && record[1].parent == server.id);
     CHECK(record[1].value == ((uint64_t)server.name << 32 | request.name));
-    CHECK_INT(record[1].value_kind, ANNOT_VALUE_NONE); /* in `values` only */
+    CHECK_INT(record[1].value_kind, ANNOT_VALUE_NONE); /* stored in `values` only */
     CHECK_INT(record[1].domain, event.domain);
     CHECK_INT(record[1].color, event.color);
     CHECK_INT(record[2].kind, ANNOT_REC_PAYLOAD);
@@ -171,10 +171,10 @@ TEST(ranges_on_tracks_say_what_the_track_is)
     check_tracks(); /* all names are known: the fast path */
 }
 
-/* Nothing is shown of it, but its end must not close what is around. */
+/* The filtered range is not recorded, but its end must not close the enclosing range. */
 TEST(range_on_a_track_that_is_filtered_still_pairs)
 {
-    struct arena_options options = {.mask = {1}}; /* the default domain alone */
+    struct arena_options options = {.mask = {1}}; /* only the default domain */
     struct annot_track track = annot_track_create("track", NULL);
     struct annot_value value = annot_value_int64("secret", 5);
     arena_begin(&options);
@@ -211,7 +211,7 @@ TEST(misused_tracks_do_nothing)
     struct annot_track nameless = annot_track_create(NULL, NULL);
     annot_track_begin(&nameless, NULL);
     annot_track_end(&nameless);
-    annot_track_end(&nameless); /* twice: the reader knows best what is open */
+    annot_track_end(&nameless); /* twice: pairing is left to the reader */
     read_all(getpid());
     CHECK_INT(seen.records, 3);
     CHECK_STR(list.records[0].text, "(null)");

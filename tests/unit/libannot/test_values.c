@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Key-values, structs, schemas and counter groups as a strict reader sees them. */
+/* Key-values, structs, schemas and counter groups, checked by a strict reader. */
 #include "arena.h"
 #include "test.h"
 
@@ -102,7 +102,7 @@ TEST(values_of_an_end_arrive_behind_it)
     annot_track_end_values(NULL, values, 1);
     annot_push("again");
     annot_pop_values(NULL, 1);
-    annot_pop_values(values, 2); /* nothing is open */
+    annot_pop_values(values, 2); /* without an open range */
     read_all();
     CHECK_INT(seen.records, 8);
     CHECK_INT(list.count, 12);
@@ -119,7 +119,7 @@ TEST(values_of_an_end_arrive_behind_it)
     finish();
 }
 
-/* What does not fit the block goes to the next one, all of it. */
+/* A record that does not fit the block is written to the next one, with all its values. */
 TEST(values_of_an_end_do_not_tear_it_from_its_range)
 {
     static char text[1000];
@@ -180,7 +180,7 @@ TEST(more_values_than_a_record_holds_are_cut_and_counted)
     CHECK_INT(list.count, 257);
     CHECK_INT(seen.misuse[ANNOT_MISUSE_PAYLOAD_CUT], 0);
     mark_with(values, 257);
-    mark_with(values, UINT64_MAX); /* nobody reads so far */
+    mark_with(values, UINT64_MAX); /* the limit is applied before reading */
     read_all();
     CHECK_INT(list.count, 3 * 257);
     CHECK_INT(seen.misuse[ANNOT_MISUSE_PAYLOAD_CUT], 2);
@@ -189,7 +189,8 @@ TEST(more_values_than_a_record_holds_are_cut_and_counted)
     finish();
 }
 
-/* Everything at its longest, also where a block ends: each event is there with all its values. */
+/* Values of maximum length, also at the end of a block: each event is recorded with all its
+ * values. */
 TEST(largest_events_are_whole_wherever_a_block_ends)
 {
     static char text[2000], bytes[3072];
@@ -204,7 +205,7 @@ TEST(largest_events_are_whole_wherever_a_block_ends)
                                 .payload = {.string = text},
                                 .values = values,
                                 .value_count = 1};
-    /* With a full table, names are in the records. */
+    /* With a full table, names are stored in the records. */
     arena_begin(&(struct arena_options){.strings_size = 4096});
     for (int i = 0; i < 4; i++) {
         text[0] = (char)('a' + i);
@@ -226,7 +227,8 @@ TEST(largest_events_are_whole_wherever_a_block_ends)
     CHECK_INT(last.kinds[ANNOT_REC_RANGE_START], 60);
     CHECK_INT(last.kinds[ANNOT_REC_PAYLOAD], 60 + 60);
     CHECK(last.misuse[ANNOT_MISUSE_NAME_INLINE] >= 120);
-    CHECK_INT(last.misuse[ANNOT_MISUSE_PAYLOAD_CUT], 60); /* struct and string are too much */
+    CHECK_INT(last.misuse[ANNOT_MISUSE_PAYLOAD_CUT],
+              60); /* struct and string are too large together */
     CHECK_INT(last.lost_total, 0);
     finish();
 }
@@ -333,7 +335,7 @@ TEST(impossible_schemas_are_none)
     field.offset = 65535;
     CHECK_INT(annot_schema_create("s", 8, &field, 1), 0);
     field = (struct annot_field){.name = "x"};
-    CHECK_INT(annot_schema_create("s", 8, &field, 1), 0); /* no kind */
+    CHECK_INT(annot_schema_create("s", 8, &field, 1), 0); /* without a kind */
     memset(name, 'n', sizeof(name));
     name[sizeof(name) - 1] = 0;
     CHECK_INT(annot_schema_create(name, 8, NULL, 0), 0);

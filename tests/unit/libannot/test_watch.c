@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches: who is called, when, how often, in which thread. The program counts its own ranges. */
+/* Watches: their callers, time, number of calls, and thread. The program counts its own ranges. */
 #include "arena.h"
 #include "test.h"
 
@@ -82,7 +82,7 @@ TEST(ranges_of_that_name_are_told_after_they_are_recorded)
     finish();
 }
 
-/* The fast way was in use before. */
+/* The fast path was in use before. */
 TEST(watch_that_is_set_late_misses_nothing_that_begins)
 {
     struct called called = {0};
@@ -99,7 +99,7 @@ TEST(watch_that_is_set_late_misses_nothing_that_begins)
         annot_pop();
     }
     check_called(&called, pairs, pairs);
-    annot_pop(); /* began before */
+    annot_pop(); /* began before the watch */
     check_called(&called, pairs, pairs);
     finish();
 }
@@ -174,7 +174,7 @@ TEST(what_makes_no_sense_is_refused)
     CHECK_INT(annot_watch_range("step", NULL, NULL, &called), -EINVAL);
 }
 
-/* Held back by the filter; then nothing is recorded, but the watch is called. */
+/* Excluded by the filter: it is not recorded, but the watch is called. */
 TEST(filter_does_not_hide_a_range_from_its_watch)
 {
     const struct arena_options options = {.filter = "-default"};
@@ -232,7 +232,7 @@ TEST(watch_may_emit_events)
     finish();
 }
 
-/* Without a recording a program is not even asked. */
+/* Without a recording a watch is not called. */
 TEST(nothing_is_told_while_nobody_records_and_pairs_survive_it)
 {
     struct called called = {0};
@@ -299,7 +299,7 @@ static void *race(void *context)
     return NULL;
 }
 
-/* From the moment the call returns, no thread goes the fast way any more. */
+/* Once the call returns, all threads have left the fast path. */
 TEST(threads_in_the_middle_of_ranges_notice_the_watch)
 {
     for (int round = 0; round < 2; round++) {
@@ -334,7 +334,7 @@ TEST(child_goes_on_with_the_watch_and_without_its_parents_ranges)
     annot_push("step");
     pid_t pid = fork();
     if (pid == 0) {
-        annot_pop(); /* the parent's */
+        annot_pop(); /* opened by the parent */
         if (called.begun != 1 || called.ended != 0)
             _exit(1);
         annot_push("step");
@@ -355,7 +355,8 @@ static void handle(int signal)
     annot_pop();
 }
 
-/* A handler's ranges are told, or lost as one that interrupted another event: never half. */
+/* A handler's ranges are reported to the watch, or lost as an interruption of another event: always
+ * as pairs. */
 TEST(signal_handlers_are_told_in_pairs)
 {
     struct called called = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hook that libannot calls when it is built with test points. */
+/* The hook that libannot calls when built with test points. */
 #include "testpoint.h"
 
 #include <stddef.h>
