@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The recording of lines_trace.h: two threads ran these lines, of 100 ms in all.
  *
- *     short() in app.py     line 5: 3 hits, 30 ms (25 ms in traced callees); line 6: 300 hits, 6
- * ms; line 7: 3 hits, 300 us long() in app.py      lines 11 to 50: one hit each, 1 us; line 30: 40
- * ms load() in json        line 299: 2 hits, 20 ms */
+ *     short() in app.py     line 5: 3 hits, 30 ms (25 ms in traced callees)
+ *                           line 6: 300 hits, 6 ms; line 7: 3 hits, 300 us
+ *     long() in app.py      lines 11 to 50: one hit each, 1 us; line 30: 40 ms
+ *     load() in json        line 299: 2 hits, 20 ms */
 #include "lines_trace.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading the tables of a process as the sampler does, only all at once. */
+/* Loads the tables of a process as the sampler does, but all at once. */
 #include "bpf_scene.h"
 
 #include "clock_now.h"
@@ -31,7 +31,7 @@ void scene_open(struct bpf_scene *scene, const struct bpf_program_options *optio
     char reason[BPF_PROGRAM_REASON_MAX];
     int rc = bpf_program_create(options, &scene->program, reason);
 
-    if (rc == -EPERM || rc == -ENOSYS || rc == -ENOTSUP) /* -EACCES: the verifier refuses */
+    if (rc == -EPERM || rc == -ENOSYS || rc == -ENOTSUP) /* -EACCES: rejected by the verifier */
         test_skip("no BPF here: %s", reason);
     if (rc < 0)
         test_fail(__FILE__, __LINE__, "%s", reason);
@@ -64,7 +64,7 @@ struct scene_child scene_start(int (*work)(void *context), void *context)
     }
     close(gate[1]);
     if (read(gate[0], &byte, 1) != 1)
-        _exit(99); /* the test is gone */
+        _exit(99); /* the test has ended */
     close(gate[0]);
     _exit(work(context));
 }
@@ -132,7 +132,7 @@ struct loading {
     pid_t pid;
 };
 
-/* By frame pointers, unless there is a table. */
+/* Uses frame pointers for modules without a table. */
 static int add_mapping(void *context, const struct maps_line *line)
 {
     const struct loading *loading = context;

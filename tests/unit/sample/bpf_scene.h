@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The real BPF program, with the real tables of a process, and all records it sent: for tests.
  *
- *     scene_open; child = scene_start(work); scene_load(child); scene_go; ...; scene_drain; look
+ *     scene_open; child = scene_start(work); scene_load(child); scene_go; ...; scene_drain; checks
  *
  * Failures end the test. Thread-safety: one thread. */
 #ifndef ANNOT_BPF_SCENE_H
@@ -24,11 +24,11 @@ struct bpf_scene {
     } records;
 };
 
-/* Skips the test where this machine does not allow it. */
+/* Skips the test if this machine forbids BPF. */
 void scene_open(struct bpf_scene *scene, const struct bpf_program_options *options);
 void scene_close(struct bpf_scene *scene);
 
-/* A forked child that runs `work` once scene_go() lets it, and then exits with what it returns. */
+/* A forked child that runs `work` after scene_go(), and then exits with its result. */
 struct scene_child {
     pid_t pid;
     int gate; /* written to by scene_go */
@@ -36,30 +36,30 @@ struct scene_child {
 
 struct scene_child scene_start(int (*work)(void *context), void *context);
 void scene_go(const struct scene_child *child);
-/* Its exit status. */
+/* Waits for the child; returns its exit status. */
 int scene_wait(const struct scene_child *child);
-/* false: it has ended, and was waited for. */
+/* false: it has ended and was reaped. */
 bool scene_running(const struct scene_child *child);
 
-/* Memory that children share, zeroed. */
+/* Zeroed memory shared with children. */
 void *scene_shared(size_t size);
 
-/* Loads rows of all that is mapped executable in the process, and has it sampled. `process` gives
- * what else its entry shall hold; NULL = nothing. */
+/* Loads rows for all executable mappings of the process, and starts sampling it. `process`: further
+ * fields of its entry; NULL: zeros. */
 void scene_load(struct bpf_scene *scene, pid_t pid, const struct sampler_process *process);
 
-/* Takes what is in the ring. */
+/* Takes the records in the ring. */
 void scene_drain(struct bpf_scene *scene);
-/* The same, without keeping it. */
+/* The same, discarding them. */
 void scene_drop(struct bpf_scene *scene);
 
 size_t scene_count(const struct bpf_scene *scene, enum sampler_record_kind kind, pid_t pid);
-/* The body of a hash. NULL: none came. */
+/* The body of a hash. NULL: not received. */
 const struct sampler_part *scene_part(const struct bpf_scene *scene, enum sampler_record_kind kind,
                                       uint64_t hash);
 
 uint64_t scene_now_ns(void);
-/* Runs on the CPU for so long, of the thread's own CPU time. */
+/* Spins for this much CPU time of the thread. */
 void scene_spin(uint64_t ns);
 
 #endif

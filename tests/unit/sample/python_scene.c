@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads an interpreter as the sampler does, and puts names to what came. */
+/* Loads an interpreter as the sampler does, and adds names to the received records. */
 #include "python_scene.h"
 
 #include "hash.h"
@@ -87,7 +87,7 @@ void python_scene_end(struct python_scene *scene)
 {
     CHECK_INT(bpf_program_disable(scene->bpf.program), 0);
     interpreter_stop(&scene->run);
-    for (int i = 0; i < 5; i++) { /* stops before a record that is being written */
+    for (int i = 0; i < 5; i++) { /* a drain stops before a record under construction */
         scene_drain(&scene->bpf);
         usleep(2000);
     }
@@ -130,7 +130,7 @@ static void name_python(const struct python_scene *scene, const struct sampler_p
                     .line;
 }
 
-/* Parts may have come with other samples: places on the C stack count from its root. */
+/* Parts may have come with other samples: places on the C stack are relative to its root. */
 static uint64_t relative(uint64_t place, uint64_t base)
 {
     return place ? place - base + (UINT64_C(1) << 48) : 0;

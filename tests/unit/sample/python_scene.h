@@ -17,39 +17,39 @@ struct python_scene {
     struct python_runtime runtime;
     struct sampler_process process; /* as loaded */
     char ready[256];                /* the first line that the program printed */
-    struct map64 codes, parts;      /* hash -> 1 + index of the record; made at the end */
+    struct map64 codes, parts;      /* hash -> 1 + index of the record; built at the end */
 };
 
-/* Starts the program, waits for its first line, loads all that is known of it; then it is sampled.
- * The environment variable ANNOT_TEST_PLANT names an offset to falsify ("frame_previous", ...) or
- * a precaution to leave out ("guard"), so that anybody can see a test fail that should. */
+/* Starts the program, waits for its first line, loads its tables, and starts sampling. The
+ * environment variable ANNOT_TEST_PLANT names an offset to falsify ("frame_previous", ...) or a
+ * precaution to omit ("guard"), to demonstrate that the test then fails. */
 void python_scene_begin(struct python_scene *scene, const struct interpreter *interpreter,
                         const char *const arguments[], const struct bpf_program_options *options);
-/* Ends the program and takes all records. */
+/* Ends the program and takes the remaining records. */
 void python_scene_end(struct python_scene *scene);
 void python_scene_close(struct python_scene *scene);
 
 struct named_frame {
     char name[256], file[512];
     int first_line, line;
-    uint64_t address; /* native: all else is empty */
+    uint64_t address; /* of native frames, which have no other fields */
 };
 
 enum { NAMED_MAX = 1024 };
 
-/* A stack of two parts, joined, leaf first. */
+/* A stack joined from two parts, leaf first. */
 struct named_stack {
     struct named_frame frames[NAMED_MAX];
     uint32_t count, python_count, unplaced;
-    uint32_t evals; /* native frames of the eval function that stayed */
-    bool known;     /* both parts came */
+    uint32_t evals; /* remaining native frames of the eval function */
+    bool known;     /* both parts were received */
 };
 
-/* By the hashes that a sample or switch names. */
+/* Joins the stacks with the hashes of a sample or switch. */
 void python_scene_stack(const struct python_scene *scene, uint64_t native, uint64_t python,
                         struct named_stack *ret_stack);
 
-/* Index of the first frame with that name, from `from` on; -1: none. */
+/* Index of the first frame with that name, from `from` on; -1: missing. */
 int named_find(const struct named_stack *stack, const char *name, int from);
 
 #endif

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Burns known amounts of CPU time in known functions, in the ways in which Python gets deep.
+"""Burns known amounts of CPU time in known functions, with all ways of deep stacks in Python.
 
-Prints `ready` and waits for SIGUSR1; then runs its functions in three threads and tells, per
-function, the CPU nanoseconds that it took by its thread's own clock: `truth NAME NS`. Then says
-`done` and waits to be killed. Works on every CPython from 3.9 on.
+Prints `ready` and waits for SIGUSR1; then runs its functions in three threads and prints, per
+function, the CPU nanoseconds by its thread's own clock: `truth NAME NS`. Then prints `done` and
+waits to be killed. Works on every CPython from 3.9 on.
 """
 import ctypes
 import functools
@@ -14,8 +14,8 @@ import time
 import zlib
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
-# Keeps the GIL: else each callback is a switch of threads, in which the kernel lets no timer in, so
-# that the samples of what switches take are those of whoever comes next.
+# Keeps the GIL: otherwise each callback switches threads, during which the kernel delays timers,
+# and samples of the switches would be attributed to the next thread.
 libc = ctypes.PyDLL(None)
 compare_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int),
                                 ctypes.POINTER(ctypes.c_int))

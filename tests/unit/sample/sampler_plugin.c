@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Libraries to be opened and closed while they are sampled: two with the same function, whose
- * frames differ in size (PLUGIN_PADDING). */
+/* Libraries that are opened and closed during sampling: two with the same function and different
+ * frame sizes (PLUGIN_PADDING). */
 #include <stdint.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A library whose rbp is a trap: it points at what looks like the end of a stack whose caller is
- * plugin_false(), which nobody calls. Its unwind table knows better. */
+/* A library with a misleading rbp: it points at the apparent end of a stack with plugin_false() as
+ * the caller, which is never called. Its unwind table is correct. */
 #include <stdint.h>
 
 __attribute__((visibility("default"))) void plugin_spin(int64_t rounds);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A program to be sampled, whose behaviour is known.
+/* A program for sampling with known behaviour.
  *
- *     shares MS        three functions take 50, 30 and 20 % of so much CPU time
- *     spin MS          one function takes so much CPU time
- *     many N MS        N processes, one after the other, each becomes `spin MS`
+ *     shares MS        three functions take 50, 30 and 20 % of this CPU time
+ *     spin MS          one function takes this CPU time
+ *     many N MS        N processes, one after the other, each executes `spin MS`
  *     forks N MS       N forked children, at once, without exec
  *     load LIB N MS    opens and closes a library N times, spins in it for MS each
  *     turns LIB1 LIB2 N MS   the same with two libraries in turn
- *     each DIR N MS    the same with DIR/0 to DIR/N-1, never twice at one address; then it makes
+ *     each DIR N MS    the same with DIR/0 to DIR/N-1, each at a new address; then it creates
  *                      DIR/done and sleeps
  *     threads N MS     N threads, each spins
- *     named N MS       the same, with names of their own: first, second, ... */
+ *     named N MS       the same, with thread names: first, second, ... */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static int64_t cpu_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Computes for so much CPU time, in pieces that are short against it. */
+/* Computes for this much CPU time, in comparatively short pieces. */
 static inline __attribute__((always_inline)) void burn(int64_t ns)
 {
     for (int64_t end = cpu_ns() + ns; cpu_ns() < end;)
@@ -129,7 +129,7 @@ static int turns(char *const libraries[2], int count, int64_t ns)
     return failed;
 }
 
-/* Page by page, so that the place is used which a small library left. */
+/* Maps single pages to fill the place that a small library left. */
 static int fill_hole(void)
 {
     for (int i = 0; i < 16; i++)

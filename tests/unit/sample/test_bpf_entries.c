@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the eval function that are just being made or left: nothing is shown then that is not
- * so. Thousands of samples a second of a program whose every call is known: each Python frame must
- * have been called by the one under it, and through C code just where it was. */
+/* Samples during the entry and exit of the eval function contain no false frames. Takes thousands
+ * of samples a second of a program with known calls: each Python frame must have been called by the
+ * one below it, with C code between them exactly where the program has it. */
 #include "python_scene.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 static const struct bpf_program_options options = {.frequency_hz = 4999, .uid = -1};
 
-/* "callee caller", by last names; everything that work under `burn` can do. */
+/* "callee caller", by last names: all calls that the work under `burn` makes. */
 static const char *const calls[] = {"inner_generator outer_generator",
                                     "inner_generator <genexpr>",
                                     "<genexpr> outer_generator",
@@ -31,7 +31,7 @@ struct range {
     uint64_t begin, end;
 };
 
-/* The code of the C library. */
+/* Address range of the C library's code. */
 static struct range libc_range(pid_t pid)
 {
     char path[64], line[4200];
@@ -68,7 +68,7 @@ static bool is_possible(const char *callee, const char *caller)
     return false;
 }
 
-/* Index of the Python frame under `at`; count: none. `through`: libc was met on the way. */
+/* Index of the Python frame below `at`; count: missing. `through`: libc is in between. */
 static uint32_t next_python(const struct named_stack *stack, uint32_t at, struct range libc,
                             bool *through)
 {
@@ -78,7 +78,7 @@ static uint32_t next_python(const struct named_stack *stack, uint32_t at, struct
     return at;
 }
 
-/* False: a call that never was. */
+/* False if the stack contains an impossible call. */
 static bool is_true(const struct named_stack *stack, struct range libc)
 {
     int end = named_find(stack, "burn", 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Interpreters that keep their fields elsewhere than any that exists: further behind the begin of
- * their structures than what the BPF program reads at once. A process that has such structures in
- * its memory is sampled, with offsets that say where. */
+/* Interpreters whose fields are beyond the part of their structures that the BPF program reads at
+ * once, further than in any existing one. Samples a process with such structures in its memory,
+ * using matching offsets. */
 #include "bpf_scene.h"
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 
 enum { PLACE = 1 << 17, PAGE = 4096, SPIN_NS = 200000000, SHIM = 3, INSTRUCTION = 6 };
 
-/* Bytes from the begin of the memory to each structure; frames lie further from the thread state
- * than the interpreter's own outermost one does. */
+/* Offset of each structure in the memory; frames are further from the thread state than the
+ * interpreter's own outermost one. */
 enum {
     RUNTIME = 0,
     INTERPRETER = PLACE,
@@ -82,7 +82,7 @@ static void put_frame(uint8_t *memory, const struct python_offsets *o, int index
     put(frame, o->frame_instruction, code + o->code_bytes + INSTRUCTION);
 }
 
-/* Two frames, called by C, of this thread; another thread stands before it in the list. */
+/* Two frames, called by C, of this thread; another thread precedes it in the list. */
 static uint8_t *make_interpreter(const struct python_offsets *o)
 {
     uint8_t *memory =
@@ -143,7 +143,7 @@ static void check_part(const struct bpf_scene *scene, const struct sampler_sampl
     CHECK_INT(frames[2].flags, SAMPLER_PYTHON_SHIM);
 }
 
-/* A thread that exits is sampled, too, when its memory is gone. */
+/* An exiting thread is sampled even without memory. */
 static bool is_walked(const struct sampler_sample *sample)
 {
     return sample->head.kind == SAMPLER_SAMPLE && sample->native_end != STACK_NOT_WALKED;
@@ -181,8 +181,8 @@ TEST(fields_of_a_thread_that_lie_far_are_found)
 {
     struct python_offsets far = near;
 
-    far.tstate_next = 248;   /* the last word of what is read at once */
-    far.tstate_interp = 252; /* across its end */
+    far.tstate_next = 248;   /* the last word of the part that is read at once */
+    far.tstate_interp = 252; /* crosses its end */
     far.tstate_thread_id = 264;
     far.tstate_frame = 16000;
     check_interpreter(&far);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Forks, new images and ends by the real BPF program: none is missed, however short, and the map of
- * processes follows. */
+/* Forks, execs and exits by the real BPF program: all are reported, however short the process, and
+ * the map of processes is updated. */
 #include "bpf_scene.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@ enum { CHILDREN = 600, AT_ONCE = 40, THREADS = 50, SPIN_NS = 100000000 };
 static const struct bpf_program_options options = {.frequency_hz = 999, .uid = -1};
 extern char **environ;
 
-/* How many records of a kind a process has; the last one is in *ret_record, its place returned. */
+/* Counts the records of a kind for a process; returns the last one in *ret_record, and its
+ * index. */
 static size_t find_record(const struct bpf_scene *scene, enum sampler_record_kind kind, pid_t pid,
                           const void **ret_record)
 {
@@ -32,7 +33,7 @@ static size_t find_record(const struct bpf_scene *scene, enum sampler_record_kin
     return place;
 }
 
-/* A third runs a program, a third exits with a number of its own, a third is killed. */
+/* A third runs a program, a third exits with a distinct status, a third is killed. */
 static void short_life(int number)
 {
     if (number % 3 == 0)
@@ -117,8 +118,8 @@ static void check_no_loss(const struct bpf_scene *scene)
         CHECK_INT(counters[i], 0);
 }
 
-/* Since Linux 7 the kernel skips some while it tells others, on any CPU of the machine; it counts
- * them, and the recording tells. What is missing then is not the program's fault. */
+/* Since Linux 7 the kernel skips some records while it writes others, on any CPU of the machine; it
+ * counts them, and the recording reports them. Missing records are then not the program's fault. */
 static void skip_if_the_kernel_did(const struct bpf_scene *scene)
 {
     uint64_t counters[SAMPLER_COUNTERS];
@@ -197,7 +198,7 @@ TEST(every_thread_tells_its_end_and_one_is_the_last)
     scene_close(&scene);
 }
 
-/* Works, has a child that works, then becomes another program that runs a third. */
+/* Works, forks a child that works, then executes another program that runs a third. */
 static int work_then_exec(void *context)
 {
     pid_t pid = fork();
@@ -228,7 +229,7 @@ TEST(a_process_that_waits_for_its_exec_is_not_sampled_before)
     CHECK_INT(scene_wait(&child), 3 << 8);
     scene_drain(&scene);
     place = find_record(&scene, SAMPLER_EXEC, child.pid, (const void **)&executed);
-    CHECK_INT(place, 0); /* no fork, no sample before */
+    CHECK_INT(place, 0); /* neither a fork nor a sample precedes it */
     CHECK_STR((const char *)executed->comm, "sh");
     CHECK(scene_count(&scene, SAMPLER_SAMPLE, child.pid) >= 10);
     CHECK_INT(scene_count(&scene, SAMPLER_EXIT, child.pid), 1);
@@ -236,7 +237,7 @@ TEST(a_process_that_waits_for_its_exec_is_not_sampled_before)
     scene_close(&scene);
 }
 
-/* A ring that is half full takes no copies of stacks: on a slow machine it would be. */
+/* While the ring is half full, stacks are not copied: drains it continuously, for slow machines. */
 static int drain_until_it_ends(struct bpf_scene *scene, const struct scene_child *child)
 {
     int status = 0;
@@ -249,7 +250,7 @@ static int drain_until_it_ends(struct bpf_scene *scene, const struct scene_child
     return status;
 }
 
-/* Samples from `begin_ns` on: each has a copy of its stack, no mappings were used. */
+/* Samples from `begin_ns` on: each has a copy of its stack, mappings were not used. */
 static size_t count_copied(const struct bpf_scene *scene, uint64_t begin_ns)
 {
     size_t samples = 0;
@@ -260,7 +261,7 @@ static size_t count_copied(const struct bpf_scene *scene, uint64_t begin_ns)
         if (sample->head.kind != SAMPLER_SAMPLE || sample->head.time_ns < begin_ns)
             continue;
         CHECK_INT(sample->space, 0);
-        if (sample->native == 0) /* still in the kernel, no stack yet */
+        if (sample->native == 0) /* still in the kernel, without a stack */
             continue;
         samples++;
         CHECK(sample->flags & SAMPLER_COPIED);
@@ -287,7 +288,7 @@ TEST(a_new_image_is_sampled_with_a_copy_of_its_stack)
     scene_close(&scene);
 }
 
-/* A busy collector reads late of an exec, and writes before that. */
+/* A busy collector reads an exec late, and writes an entry before that. */
 TEST(values_that_were_written_for_the_image_before_an_exec_are_not_used)
 {
     struct bpf_scene scene = {0};

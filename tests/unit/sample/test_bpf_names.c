@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel asked for the names of its own addresses, against what /proc/kallsyms says of them. */
+/* Compares the kernel's names of its own addresses with /proc/kallsyms. */
 #include "bpf_scene.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ enum { EVERY = 500, TEXT = 512 };
 
 struct names {
     uint64_t address;
-    char text[16][TEXT]; /* several symbols may lie at one place */
+    char text[16][TEXT]; /* several symbols may have the same address */
     size_t count, line, checked;
 };
 
@@ -23,7 +23,7 @@ static bool is_one_of(const struct names *names, const char *name)
     return false;
 }
 
-/* The function's first byte, and one behind it. */
+/* Checks the function's first byte and the next one. */
 static void check_names(struct bpf_scene *scene, struct names *names)
 {
     char name[TEXT];

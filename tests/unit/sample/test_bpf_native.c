@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Native stacks by the real BPF program: deep recursion, signal handlers, threads; each to its true
- * root, with as many frames as there are. */
+/* Native stacks by the real BPF program: deep recursion, signal handlers, threads; each up to its
+ * true root, with the exact number of frames. */
 #include "bpf_scene.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ enum { DEPTH = 200, THREADS = 4, HZ = 999 };
 
 static const struct bpf_program_options options = {.frequency_hz = HZ, .uid = -1};
 
-/* Each watched function has a section of its own, so that its code has a begin and an end. */
+/* Each watched function has its own section, which gives its code a begin and an end. */
 #define WATCHED(name) __attribute__((noinline, section("watched_" #name)))
 #define WATCH(name)   extern const char __start_watched_##name[], __stop_watched_##name[]
 WATCH(spin_leaf);

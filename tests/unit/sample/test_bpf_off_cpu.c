@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stretches off CPU by the real BPF program: their times against the thread's own clock, and the
- * facts that tell what was waited for. */
+/* Stretches off CPU by the real BPF program: compares their times with the thread's own clock, and
+ * checks the facts about the cause. */
 #include "bpf_scene.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ enum { WAIT_NS = 60000000, ROUNDS = 5 };
 
 static struct bpf_program_options options = {.frequency_hz = 99, .off_cpu = true, .uid = -1};
 
-/* What the child measured: from when to when, and how much of that it did not run. */
+/* Measured by the child: the interval, and the time in it during which it did not run. */
 struct waits {
     uint64_t begin_ns, end_ns, off_ns;
 };
@@ -38,7 +38,8 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Runs `wait` ROUNDS times beside a process that does `wake` after each pause; adds the time up. */
+/* Runs `wait` ROUNDS times concurrently with a process that calls `wake` after each pause; sums the
+ * time. */
 struct pair {
     int ends[2];
     uint32_t *futex;
@@ -127,7 +128,8 @@ static int run_scenario(void *context)
     return 0;
 }
 
-/* The stretches of the child in that time, and the last one long enough to be one of its waits. */
+/* The stretches of the child in the interval, and the last one long enough to be one of its
+ * waits. */
 struct seen_waits {
     size_t long_count;
     size_t bare_count; /* without a kernel stack */
@@ -144,7 +146,7 @@ static void add_stretch(const struct bpf_scene *scene, const struct sampler_swit
     if (stretch->flags & SAMPLER_PREEMPTED)
         return;
     CHECK(stretch->wake_ns <= stretch->end_ns);
-    CHECK(stretch->wake_ns >= stretch->head.time_ns || stretch->wake_ns == 0); /* 0: not told */
+    CHECK(stretch->wake_ns >= stretch->head.time_ns || stretch->wake_ns == 0); /* 0: unknown */
     seen->blocked_ns +=
         (stretch->wake_ns ? stretch->wake_ns : stretch->end_ns) - stretch->head.time_ns;
     if (off_ns < WAIT_NS / 2)
@@ -280,7 +282,7 @@ TEST(a_child_is_known_by_its_system_call)
     CHECK_INT(seen.last.syscall, SYS_wait4);
 }
 
-/* Pages of a file that are not in memory: the wait has no system call. */
+/* Faults on file pages that are not in memory: a wait without a system call. */
 static int fault_pages(void *context)
 {
     const char *path = context;

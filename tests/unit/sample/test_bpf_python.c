@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Python stacks by the real BPF program, of every interpreter here: complete on both sides, in the
- * place where they belong, with names and lines; and shares of time as the program itself measured
- * them by its threads' clocks. */
+/* Python stacks by the real BPF program, for every interpreter of this machine: both parts complete
+ * and correctly joined, with names and lines; and shares of time that match the program's own
+ * measurements by its threads' clocks. */
 #include "machine_time.h"
 #include "python_scene.h"
 
@@ -17,17 +17,17 @@ static const char *const works[WORKS] = {"work_generators", "work_callbacks", "w
                                          "work_released"};
 
 struct tally {
-    size_t samples, both, unknown; /* unknown: a body or name did not come */
+    size_t samples, both, unknown; /* unknown: a body or name is missing */
     size_t ends[2][STACK_END_COUNT];
-    size_t bare;       /* Python threads without any Python frame */
-    size_t wrong_root; /* complete, but the outermost frame is none */
+    size_t bare;       /* Python threads without a Python frame */
+    size_t wrong_root; /* complete, but the outermost frame is not a root */
     size_t guessed, entering, shifted;
     size_t compares, wrong_compares;
     size_t lines, wrong_lines;
     size_t no_gil, no_gil_bare;
     size_t share[WORKS];
     uint64_t truth[WORKS]; /* ns of CPU time */
-    int64_t taken_ns;      /* from the CPUs meanwhile */
+    int64_t taken_ns;      /* from the CPUs during the test */
 };
 
 static double percent(size_t part, size_t whole)
@@ -49,8 +49,8 @@ static const struct named_frame *outermost(const struct named_stack *stack)
     return NULL;
 }
 
-/* Between a comparison and what sorts stands native code, always; between levels of the recursion
- * only where Python calls need C. */
+/* Between a comparison and the sorting function there is always native code; between levels of the
+ * recursion only where Python calls need C. */
 static void check_places(const struct named_stack *stack, struct tally *tally)
 {
     int compare = named_find(stack, "compare", 0), work = named_find(stack, "work_callbacks", 0);
@@ -178,8 +178,8 @@ static void check_shares(const struct tally *tally)
         truth += tally->truth[i];
     }
     CHECK(truth > 0);
-    /* The error of 3,000 samples is 0.8 points; of 28 comparisons one may be 2.5 times that. What
-     * the machine takes may be the samples of one work more than of others. */
+    /* The error of 3,000 samples is 0.8 points; of 28 comparisons one may be 2.5 times that. Time
+     * taken by the machine may affect the samples of one kind of work more than others. */
     double most = 3 + 50.0 * (double)tally->taken_ns / (double)truth;
     for (int i = 0; i < WORKS; i++) {
         double told = percent(tally->share[i], samples),
@@ -212,7 +212,7 @@ TEST_TIMEOUT(stacks_of_every_interpreter_are_whole_and_true, 300)
         CHECK(tally.guessed + tally.shifted <= 1 + tally.samples / 1000);
         CHECK(tally.compares > 20 && tally.wrong_compares == 0);
         CHECK(tally.lines > 1000 && tally.wrong_lines == 0);
-        /* A thread that is just being made has none yet: one or two of a few hundred. */
+        /* A thread under creation has no frame yet: one or two of a few hundred. */
         CHECK(tally.no_gil > 100 && tally.no_gil_bare <= 2 + tally.no_gil / 200);
         check_shares(&tally);
         python_scene_close(&scene);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Open ranges by the real BPF program, from a live record laid out as libannot's: depth and
+/* Open ranges by the real BPF program, from a live record with libannot's layout: depth and
  * entries, records of other threads, forks. */
 #include "bpf_scene.h"
 
@@ -13,7 +13,7 @@ enum { SPIN_NS = 100000000 };
 
 static const struct bpf_program_options options = {.frequency_hz = 999, .uid = -1};
 static _Thread_local struct annot_thread *volatile live_word;
-static struct annot_thread *live_record; /* in shared memory, as libannot's */
+static struct annot_thread *live_record; /* in shared memory, like libannot's */
 
 static int64_t tls_offset(void)
 {
@@ -23,7 +23,7 @@ static int64_t tls_offset(void)
     return (int64_t)((uint64_t)(uintptr_t)&live_word - thread_pointer);
 }
 
-/* By turns: of a track the outermost and one inside; of the thread, with a record and without. */
+/* In turn: outermost and inner range of a track; range of the thread, with and without a record. */
 static struct annot_open open_range(uint32_t number)
 {
     static const uint64_t times[] = {ANNOT_OPEN_TRACK_OUTERMOST, ANNOT_OPEN_TRACK_INNER, 0,
@@ -88,7 +88,7 @@ static int fork_in_ranges(void *context)
     return 0;
 }
 
-/* The scene after `work` has run, sampled with the word's place known. */
+/* The scene after `work` has run, sampled with a known address of the word. */
 static pid_t run(struct bpf_scene *scene, int (*work)(void *), void *context)
 {
     struct sampler_process entry = {.tls_offset = tls_offset()};
@@ -117,7 +117,7 @@ static void check_entries(const struct sampler_range *ranges, uint32_t depth)
     }
 }
 
-/* Samples with these bits of SAMPLER_RANGES_*, each as deep as it says. */
+/* Counts samples with these bits of SAMPLER_RANGES_* and this depth. */
 static size_t count_samples(const struct bpf_scene *scene, pid_t pid, uint32_t flags,
                             uint32_t depth)
 {
@@ -139,7 +139,7 @@ static size_t count_samples(const struct bpf_scene *scene, pid_t pid, uint32_t f
     return count;
 }
 
-/* Nearly all samples are such; the first may come before the word is set. */
+/* Nearly all samples have this form; the first may precede the setting of the word. */
 static void check_samples(const struct bpf_scene *scene, pid_t pid, uint32_t flags, uint32_t depth)
 {
     size_t all = scene_count(scene, SAMPLER_SAMPLE, pid);
@@ -180,7 +180,7 @@ TEST(a_record_that_is_being_made_is_unknown)
     scene_close(&scene);
 }
 
-/* As a forked child's, that has not touched the memory it shares. */
+/* As in a forked child that has not touched the memory it shares. */
 TEST(a_record_that_cannot_be_read_counts_as_inherited)
 {
     struct bpf_scene scene;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may sample whom: two capabilities are enough, one is not; users are kept apart; pid
+/* Rights to sample: two capabilities are sufficient, one is not; users are separated; pid
  * namespaces. Needs root. */
 #include "bpf_scene.h"
 
@@ -16,7 +16,7 @@
 
 enum { NOBODY = 65534, OTHER = 65533, CAP_OF_PERF = 38, CAP_OF_BPF = 39, SPIN_NS = 200000000 };
 
-/* Another user, with these capabilities and no more. */
+/* Becomes another user, with exactly these capabilities. */
 static void become(uid_t uid, uint64_t capabilities)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -41,7 +41,7 @@ static int spin(void *context)
     return 0;
 }
 
-/* The build may lie where that user may not read; the link itself always leads to the file. */
+/* The build folder may be unreadable for that user; the link itself always leads to the file. */
 static bool own_file_is_readable(void)
 {
     char path[4096];
@@ -153,7 +153,7 @@ struct turn {
     atomic_int stage;
 };
 
-/* As a server does that gives up its rights: without an exec. */
+/* Acts like a server that drops its rights, without an exec. */
 static int spin_then_as_other(void *context)
 {
     struct turn *turn = context;
@@ -200,14 +200,14 @@ TEST(a_thread_that_becomes_another_users_is_counted)
     scene_drain(&scene);
     CHECK_INT(bpf_program_counters(scene.program, after), 0);
     CHECK(samples > 100);
-    CHECK(before[SAMPLER_LOSS_UID_SAMPLE] < 10); /* while it was root's */
+    CHECK(before[SAMPLER_LOSS_UID_SAMPLE] < 10); /* while it ran as root */
     CHECK(after[SAMPLER_LOSS_UID_SAMPLE] - before[SAMPLER_LOSS_UID_SAMPLE] > 100);
     CHECK(after[SAMPLER_LOSS_UID_SWITCH] > before[SAMPLER_LOSS_UID_SWITCH]);
     CHECK_INT(after[SAMPLER_LOSS_OTHER_UID], 1); /* its child */
     scene_close(&scene);
 }
 
-/* `su` gives its new image the effective uid 0. */
+/* `su` has effective uid 0 after its exec. */
 static int exec_as_root(void *context)
 {
     const char *path = context;
@@ -253,7 +253,7 @@ static int fork_and_spin(void *context)
     return 0;
 }
 
-/* The whole collector in a pid namespace: its numbers are what counts. */
+/* The whole collector runs in a pid namespace, and uses the numbers in it. */
 static int sample_inside(void)
 {
     struct bpf_program_options options = {.frequency_hz = 999, .off_cpu = true, .uid = -1};
@@ -303,7 +303,7 @@ TEST(pids_are_those_of_the_collectors_namespace)
     CHECK_INT(state, 0);
 }
 
-/* A process in a namespace below the collector's. */
+/* A process in a nested pid namespace. */
 static int spin_below(void *context)
 {
     pid_t pid;

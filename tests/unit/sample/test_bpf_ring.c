@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking records out of a ring, laid out in plain memory as the kernel does it: whole ones, ones
- * that were given up or are being written, ones that cannot be. */
+/* Takes records out of a ring in plain memory with the kernel's layout: complete records, discarded
+ * ones, ones under construction, and malformed ones. */
 #include "bpf_state.h"
 #include "test.h"
 
@@ -24,7 +24,7 @@ static int take(void *context, const struct sampler_head *record)
     return 0;
 }
 
-/* Both views of the ring. */
+/* Writes to both views of the ring. */
 static void put(struct scene *scene, const void *bytes, uint32_t length, uint32_t bits)
 {
     uint32_t header[2] = {length | bits, 0};
@@ -56,12 +56,12 @@ TEST(damaged_records_are_passed_over_and_counted)
     struct scene *scene = open_scene();
     const uint32_t size = sizeof(struct sampler_exit);
     put_exit(scene, SAMPLER_EXIT, size, 0);
-    put_exit(scene, SAMPLER_EXIT, size, BPF_RINGBUF_DISCARD_BIT); /* given up: nothing is missing */
+    put_exit(scene, SAMPLER_EXIT, size, BPF_RINGBUF_DISCARD_BIT); /* discarded: not a loss */
     put_exit(scene, 0, size, 0);
     put_exit(scene, SAMPLER_EXIT + 1, size, 0);
     put_exit(scene, SAMPLER_EXIT, size + 1, 0);                        /* longer than its place */
-    put_exit(scene, SAMPLER_EXIT, sizeof(struct sampler_head) - 1, 0); /* shorter than any */
-    put_exit(scene, SAMPLER_EXIT, size - 1, 0);                        /* than its kind */
+    put_exit(scene, SAMPLER_EXIT, sizeof(struct sampler_head) - 1, 0); /* shorter than any record */
+    put_exit(scene, SAMPLER_EXIT, size - 1, 0);                        /* shorter than its kind */
     put(scene, "short", 5, 0);
     put_exit(scene, SAMPLER_EXIT, size, 0);
     put_exit(scene, SAMPLER_EXIT, size, BPF_RINGBUF_BUSY_BIT);
@@ -70,6 +70,6 @@ TEST(damaged_records_are_passed_over_and_counted)
     CHECK_INT(bpf_program_drain(&scene->program, position, take, scene), 0);
     CHECK_INT(scene->taken, 2);
     CHECK_INT(scene->program.ring.damaged, 6);
-    CHECK(scene->consumer < scene->producer); /* waits for the one that is being written */
+    CHECK(scene->consumer < scene->producer); /* waits for the record under construction */
     free(scene);
 }

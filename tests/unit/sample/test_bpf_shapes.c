@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Python stacks of odd shape, of every interpreter: deeper than what is taken; the collector of
- * garbage at work; coroutines; threads that wait with the GIL released. */
+/* Python stacks of unusual shape, for every interpreter: deeper than the limit; during garbage
+ * collection; coroutines; threads that wait with the GIL released. */
 #include "python_scene.h"
 
 static const char deep[] = "import sys, time\n"
@@ -84,7 +84,7 @@ static void run_all(const char *code, const struct bpf_program_options *options,
     }
 }
 
-/* The next sample and its stack; NULL: no more. */
+/* The next sample and its stack; NULL: at the end. */
 static const struct sampler_sample *next_sample(const struct python_scene *scene, size_t *at,
                                                 struct named_stack *stack)
 {
@@ -155,7 +155,7 @@ static void look_garbage(const struct python_scene *scene, const struct interpre
            collected, collect, burnt, burn);
     CHECK(collect > 40);
     if (scene->runtime.offsets.flags & PYTHON_FREE_THREADED)
-        CHECK_INT(collected, 0); /* nothing tells which of the running threads collects */
+        CHECK_INT(collected, 0); /* the collecting thread cannot be identified */
     else
         CHECK((double)collected >= 0.95 * (double)collect);
     CHECK(burn > 100);
@@ -226,8 +226,8 @@ static void look_waiting(const struct python_scene *scene, const struct interpre
     for (int i = 0; i < SAMPLER_LOSS_COUNT; i++)
         CHECK_INT(counters[i], 0);
     CHECK_INT(counters[SAMPLER_COUNT_SWITCHES], switches);
-    CHECK(seen[0] >= 20 && seen[1] >= 20); /* how often they run depends on the load */
-    /* Threads that just begin or end have none. */
+    CHECK(seen[0] >= 20 && seen[1] >= 20); /* their frequency depends on the load */
+    /* Threads that are starting or ending have no frames. */
     CHECK(bare <= 16 && bare == begun);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the BPF program remembers of the kernel stacks of sleeping threads is held against the
- * kernel's own unwinder: at each switch both are asked, over processes that wait in all kinds of
- * ways, from different depths of the kernel, beside each other and beside busy ones. */
+/* Compares the BPF program's memory of the kernel stacks of sleeping threads with the kernel's own
+ * unwinder: at each switch both are queried, for processes that wait in all kinds of ways, at
+ * different depths of the kernel, concurrently with each other and with busy ones. */
 #include "bpf_scene.h"
 
 #include <fcntl.h>
@@ -28,11 +28,11 @@ enum {
     WAIT_US = 60, /* longer than SAMPLER_KERNEL_STRETCH_NS */
     SLEEPERS = 4, /* processes */
     ASKED = 10000,
-    RUN_SECONDS = 60, /* at most, on a machine that does not get that far */
+    RUN_SECONDS = 60, /* limit for slow machines */
     MAP_BYTES = 1 << 20,
 };
 
-/* What one process waits with. */
+/* Descriptors and memory that a process waits on. */
 struct tools {
     int timer, epoll, event, file, pipe[2], sockets[2];
     uint8_t *pages;
@@ -242,7 +242,7 @@ static int wait_in_all_ways(void *context)
     return 0;
 }
 
-/* Counters of a run in which the kernel was asked ASKED times. */
+/* Counters of a run with ASKED queries to the kernel. */
 static void watch(uint32_t check, uint64_t counters[SAMPLER_COUNTERS])
 {
     const struct bpf_program_options options = {

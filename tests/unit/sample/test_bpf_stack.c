@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stack that the BPF programs take, added up as Linux before 6.13 does: over each chain of
- * calls, 32 bytes at a time, 512 at most. Newer kernels, on which this is built, let more pass. */
+/* The stack use of the BPF programs, summed as Linux before 6.13 does: over each chain of calls, in
+ * units of 32 bytes, 512 at most. Newer kernels, on which this is built, accept more. */
 #include "bpf_state.h"
 #include "test.h"
 
@@ -12,15 +12,15 @@
 
 enum { STACK_MAX = 512, STACK_UNIT = 32, CALLS_MAX = 8, STACK_REGISTER = 10, SUBPROGRAMS_MAX = 64 };
 
-/* A program with all that it calls, one behind the other. */
+/* A program followed by all functions that it calls. */
 struct text {
     const struct bpf_insn *insns;
     size_t count;
-    size_t begin[SUBPROGRAMS_MAX]; /* sorted; the program itself comes first */
+    size_t begin[SUBPROGRAMS_MAX]; /* sorted; the program itself is first */
     size_t subprograms;
 };
 
-/* Index of what an instruction calls or passes on as a function; `count`: it does not. */
+/* Index of the function that an instruction calls or passes on; `count`: other instructions. */
 static size_t target_of(const struct text *text, size_t at)
 {
     const struct bpf_insn *insn = &text->insns[at];
@@ -61,8 +61,8 @@ static void find_subprograms(struct text *text)
     qsort(text->begin, text->subprograms, sizeof(text->begin[0]), by_place);
 }
 
-/* Bytes below the frame pointer that an instruction reaches, by itself or by adding to what the one
- * before it copied. */
+/* Bytes below the frame pointer that an instruction accesses, itself or by adding to the copy made
+ * by the previous one. */
 static int bytes_of(const struct bpf_insn *insn)
 {
     int kind = BPF_CLASS(insn->code);
@@ -91,7 +91,7 @@ static int own_bytes(const struct text *text, size_t subprogram)
     return (most + STACK_UNIT - 1) / STACK_UNIT * STACK_UNIT;
 }
 
-/* Of the deepest chain from there on. */
+/* Stack use of the deepest chain from this subprogram on. */
 static int chain_bytes(const struct text *text, size_t subprogram, int calls)
 {
     size_t end = subprogram + 1 < text->subprograms ? text->begin[subprogram + 1] : text->count;
@@ -142,8 +142,8 @@ TEST(no_chain_of_calls_takes_more_than_512_bytes_of_stack)
     bpf_program_destroy(program);
 }
 
-/* Two threads make the maps, and whichever comes last the row memory: its first segment must be
- * there each time, and no descriptor be left, which the runner looks after. */
+/* Two threads create the maps, and the last of them the row memory: its first segment must exist
+ * each time, and no descriptor may leak, which the runner checks. */
 TEST(made_again_and_again_it_has_its_rows_and_leaves_nothing)
 {
     const struct bpf_program_options options = {.frequency_hz = 99, .off_cpu = true, .uid = -1};

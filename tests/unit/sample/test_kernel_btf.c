@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's types, reduced to what the BPF program names, against what libbpf reads of all. */
+/* Compares the kernel's types, reduced to those that the BPF program names, with libbpf's view of
+ * all. */
 #include "bpf_program.h"
 #include "bpf_state.h"
 #include "kernel_btf.h"
@@ -16,7 +17,7 @@ struct place {
     uint32_t bit, bits, size;
 };
 
-/* Where a member lies, in unnamed structures, too. */
+/* Finds the place of a member, also in unnamed structures. */
 static bool find(const struct btf *btf, uint32_t id, const char *name, struct place *place)
 {
     const struct btf_type *type = btf__type_by_id(btf, id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Causes that this machine does not have, by facts made up: each has its own sentence and remedy.
- * What it does have is tested on `annot doctor` (tests/system/test_doctor.py). And the ladder for
- * real: whatever it says here, it says something. */
+/* Tests causes that this machine does not have with invented facts: each has its sentence and
+ * remedy. Actual causes are tested on `annot doctor` (tests/system/test_doctor.py). The ladder is
+ * also run for real, with any result accepted. */
 #include "ladder.h"
 #include "test.h"
 
@@ -11,7 +11,7 @@
 
 static const uint64_t all = ~UINT64_C(0);
 
-/* A machine on which nothing is in the way. */
+/* A machine without obstacles. */
 static struct ladder_trial sound(void)
 {
     struct ladder_trial trial = {
@@ -53,7 +53,7 @@ TEST(old_kernels_are_told_first)
     snprintf(trial.facts.kernel, sizeof(trial.facts.kernel), "5.4.0");
     trial.facts.effective = 0;
     check(&trial, "Linux 5.4.0 is too old: eBPF sampling needs 5.17", "");
-    trial.facts.kernel_version = 5 << 8 | 15; /* may work, so it is the last to be blamed */
+    trial.facts.kernel_version = 5 << 8 | 15; /* may work, so it is reported last */
     check(&trial, "the capabilities CAP_BPF and CAP_PERFMON are missing",
           "sudo setcap cap_bpf,cap_perfmon=ep /usr/bin/annot");
     trial.facts.effective = all;
@@ -148,7 +148,7 @@ TEST(a_stricter_paranoia_than_the_kernels_own_is_told)
     trial.facts.effective = all & ~(UINT64_C(1) << FACT_CAP_SYS_ADMIN);
     check(&trial, "kernel.perf_event_paranoid is 4: perf events are for root only",
           "sudo sysctl kernel.perf_event_paranoid=2");
-    trial.facts.effective = all; /* root is told what it was */
+    trial.facts.effective = all; /* root gets the detail */
     check(&trial, trial.detail, "");
 }
 
@@ -188,6 +188,6 @@ TEST(the_ladder_leaves_nothing_behind_and_says_why_it_does_not_hold)
                steps[i].possible ? "works" : "no: ", steps[i].reason, steps[i].hint);
         CHECK(steps[i].possible == (steps[i].reason[0] == '\0'));
     }
-    CHECK_INT(waitpid(-1, NULL, WNOHANG | __WALL), -1); /* no child is left */
+    CHECK_INT(waitpid(-1, NULL, WNOHANG | __WALL), -1); /* no child remains */
     CHECK_INT(errno, ECHILD);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of programs: what is none, what cannot be had, and why; real files, rows in plain memory.
- */
+/* Files of programs: other kinds of files, unreadable ones, and the reasons; real files, with rows
+ * in plain memory. */
 #include "clock_now.h"
 #include "modules.h"
 #include "test.h"
@@ -49,7 +49,7 @@ static void close_scene(struct scene *scene)
     free(scene);
 }
 
-/* As if this process had mapped it, which it has not: so it is found by its path only. */
+/* Pretends that this process has mapped the file: it is found by its path only. */
 static struct module *find(struct scene *scene, const char *path, uint64_t inode)
 {
     struct module_place place = {
@@ -167,7 +167,7 @@ TEST(what_is_not_needed_is_forgotten_with_its_rows_and_can_come_again)
     close_scene(scene);
 }
 
-/* Until all that was asked for was taken. */
+/* Takes rows until all requests are done. */
 static void take_all(struct scene *scene)
 {
     struct modules *modules = &scene->modules;
@@ -213,7 +213,7 @@ TEST(rows_of_a_module_that_was_forgotten_while_they_were_read_are_given_back)
     close_scene(scene);
 }
 
-/* Of what is being read when the sampler goes, nothing is left (the sanitizers see). */
+/* Data being read when the sampler ends is freed (checked by sanitizers). */
 TEST(a_reader_that_is_busy_is_left)
 {
     struct scene *scene = open_scene(1);
@@ -223,7 +223,7 @@ TEST(a_reader_that_is_busy_is_left)
     close_scene(scene);
 }
 
-/* A file that was written again in place has the same number. */
+/* A file that is rewritten in place keeps its inode number. */
 TEST(of_files_with_one_number_each_can_be_forgotten)
 {
     struct scene *scene = open_scene(1);
@@ -237,7 +237,7 @@ TEST(of_files_with_one_number_each_can_be_forgotten)
         modules[i] = find_file(scene, command);
         modules[i]->needed_ns = 10;
         CHECK(i == 0 || modules[i] != modules[i - 1]);
-        usleep(20000); /* the clock of a file system is coarse */
+        usleep(20000); /* timestamps of a file system are coarse */
     }
     int forgotten = 0;
     modules[1]->needed_ns = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel tells executable mappings and execs of real processes; broken records are refused. */
+/* The kernel reports executable mappings and execs of real processes; malformed records are
+ * refused. */
 #include "clock_now.h"
 #include "perf_ring.h"
 #include "test.h"
@@ -29,7 +30,7 @@ static struct perf_rings *open_rings(void)
     return rings;
 }
 
-/* Maps a file executable at a place of its own, then becomes /bin/true. */
+/* Maps a file executable at a new address, then executes /bin/true. */
 static void map_and_exec(int fd)
 {
     if (mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096) == MAP_FAILED)
@@ -93,7 +94,7 @@ TEST(notes_later_than_asked_wait)
     CHECK_INT(perf_rings_drain(rings), 0);
     for (const struct perf_note *note; (note = perf_rings_next(rings, begin));)
         CHECK(note->pid != getpid() || note->begin != (uintptr_t)page);
-    CHECK_INT(perf_rings_drain(rings), 0); /* keeps what was not taken */
+    CHECK_INT(perf_rings_drain(rings), 0); /* keeps the records that were not taken */
     int seen = 0;
     for (const struct perf_note *note; (note = perf_rings_next(rings, (uint64_t)clock_now_ns()));)
         seen += note->pid == getpid() && note->begin == (uintptr_t)page;
@@ -102,7 +103,7 @@ TEST(notes_later_than_asked_wait)
     perf_rings_destroy(rings);
 }
 
-/* Each CPU has a ring: of another one, what comes next tells nothing of this one's losses. */
+/* Each CPU has a ring, and records of other CPUs do not report losses of this one. */
 static void stay_on_one_cpu(void)
 {
     cpu_set_t set;
@@ -127,7 +128,7 @@ TEST(losses_of_a_full_ring_are_told)
     while (perf_rings_next(rings, UINT64_MAX))
         seen++;
     CHECK(seen > 100 && seen < 20000);
-    /* The kernel tells of losses with the next record that fits. */
+    /* The kernel reports losses with the next record that fits. */
     void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK_INT(perf_rings_drain(rings), 0);
     CHECK(perf_rings_take_lost(rings) > 1000);
@@ -153,7 +154,7 @@ TEST(cut_and_scrambled_records_are_refused)
     CHECK(perf_note_parse((const uint8_t *)&whole, sizeof(whole), &note, &lost));
     srand(11);
     for (size_t size = 0; size <= sizeof(whole); size++) {
-        uint8_t *copy = malloc(size ? size : 1); /* exactly as long, for a sanitizer */
+        uint8_t *copy = malloc(size ? size : 1); /* of exact size, for sanitizers */
         for (int round = 0; round < 200; round++) {
             memcpy(copy, &whole, size);
             if (size > 8 && round > 0)
@@ -178,9 +179,9 @@ static void *map_code(int fd)
     return at;
 }
 
-/* On a busy machine something always happens between the end of a step and its look at the rings.
- * What all its processes do at once needs room once, which stays: here 1 KiB for each note of the
- * longest look. */
+/* On a busy machine records always arrive between the end of a step and its read of the rings. The
+ * peak of all its processes needs memory once, which stays: here 1 KiB for each note of the longest
+ * read. */
 TEST(memory_does_not_grow_while_something_always_waits)
 {
     struct perf_rings *rings = open_rings();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked for of arguments, and operands of static probes, which files tell: those that are
- * understood become places, all others are told as such. */
+/* Requested arguments, and operands of static probes from untrusted files: known forms become
+ * places, all others are reported as unknown. */
 #include "elf_symbols.h"
 #include "probe.h"
 #include "probe_args.h"
@@ -56,7 +56,7 @@ TEST(operands_are_places)
     }
 }
 
-/* Each between two that are good. */
+/* Tests each malformed one between two valid ones. */
 TEST(what_is_no_operand_is_told_as_such)
 {
     static const char *const operands[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, causes of
- * waiting. */
+/* The sampler's small parts: lists of mappings, lines of maps, extents, row memory, wait
+ * reasons. */
 #include "frames.h"
 #include "proc_info.h"
 #include "processes.h"
@@ -21,9 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Every page of a small address space, set one by one: what a list must agree with. */
+/* Model of a list: every page of a small address space, set individually. */
 struct pages {
-    uint64_t tag[64]; /* file offset of the page + 1; 0 = not mapped */
+    uint64_t tag[64]; /* file offset of the page + 1; 0: not mapped */
 };
 
 static void check_equal(const struct mapping_list *list, const struct pages *pages)
@@ -102,7 +102,7 @@ TEST(broken_lines_of_maps_are_refused)
                                "1-2 r-xp 0 0:0 x",
                                "-5-2 r-xp 0 0:0 0"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char *line = strdup(bad[i]); /* malloc'd, so that a sanitizer sees a read behind it */
+        char *line = strdup(bad[i]); /* malloc'd, so that a sanitizer detects reads past its end */
         struct maps_line got;
         CHECK(!maps_line_parse(line, &got));
         free(line);
@@ -172,7 +172,7 @@ TEST(rows_of_modules_share_rules_and_segments)
                                    {.cfa = UNWIND_CFA_RBP, .cfa_offset = 16}};
     for (uint32_t i = 0; i < ROWS; i++)
         rows[i] = (struct unwind_row){i * 4, i % 2};
-    rows[5].rule = 77; /* no such rule: unknown */
+    rows[5].rule = 77; /* an invalid rule: unknown */
     struct unwind_table table = {0, ROWS * 4, rows, ROWS, rules, 2, 0};
     struct row_slice slices[3];
     for (int i = 0; i < 3; i++)
@@ -252,7 +252,7 @@ static void tell_code(struct code_names *codes, struct trace *trace, const struc
 {
     struct told_code told = {0};
     const uint64_t length = 4;
-    const uint32_t state = 1 << 2 | 1 << 5 | 1 << 6; /* one byte a character, compact, ASCII */
+    const uint32_t state = 1 << 2 | 1 << 5 | 1 << 6; /* one byte per character, compact, ASCII */
     memcpy(told.bytes + 16, &length, sizeof(length));
     memcpy(told.bytes + 32, &state, sizeof(state));
     memcpy(told.bytes + CODE_HEADER, "spin", 4);
@@ -272,7 +272,8 @@ static bool is_named(struct code_names *codes, struct trace *trace, const struct
     return code_names_frame(codes, trace, process, &place) > 0;
 }
 
-/* An hour of a program that makes a function every 10 ms, beside some that it uses all the time. */
+/* An hour of a program that creates a function every 10 ms, in addition to some that it uses all
+ * the time. */
 TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
 {
     struct code_names codes = {0};
@@ -288,7 +289,7 @@ TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
     uint64_t most = 0;
     for (uint64_t i = 0; i < 360000; i++) {
         uint64_t now_ns = begin + i * second / 100;
-        if (i % 1200 == 0) /* the program tells those in use again every 12 s */
+        if (i % 1200 == 0) /* the program reports those in use again every 12 s */
             for (uint64_t code = 1; code <= 50; code++)
                 tell_code(&codes, trace, &process, code, now_ns);
         tell_code(&codes, trace, &process, 1000 + i, now_ns);
@@ -303,8 +304,7 @@ TEST(functions_in_use_keep_their_names_and_memory_is_bounded)
     trace_destroy(trace);
 }
 
-/* A code object of 3.9 in this process, with more lines and longer names than a record has room
- * for. */
+/* A code object of 3.9 in this process, with more lines and longer names than fit in a record. */
 enum { LONG_NAME = 3000, LONG_LINES = 3000, SENT_TEXT = CODE_HEADER + SAMPLER_TEXT_MAX };
 
 struct long_text {
@@ -383,9 +383,9 @@ TEST(what_a_record_has_no_room_for_is_read_from_the_process)
     CHECK_INT(first->line, 2510);
     CHECK_INT(trace_string(trace, stacks_get_label(trace_stacks_get(trace), label)->text)->length,
               LONG_NAME);
-    make_long_code('b'); /* another function, the same as far as the record goes */
+    make_long_code('b'); /* another function with the same record */
     CHECK(tell_long_code(&codes, trace, &process, 2500)->label != label);
-    long_lines.pairs[7][1] = 2; /* not what came: something else lies there by now */
+    long_lines.pairs[7][1] = 2; /* no longer the received content: reused memory */
     CHECK_INT(tell_long_code(&codes, trace, &process, 100)->line, 110);
     CHECK_INT(tell_long_code(&codes, trace, &process, 2500)->line, 0);
     code_names_fini(&codes);
@@ -397,7 +397,7 @@ TEST(what_a_record_has_no_room_for_is_read_from_the_process)
 enum { PART_ITEMS = 400 };
 
 struct teller {
-    struct map64 told; /* hash -> 1: the program believes that we have it */
+    struct map64 told; /* hash -> 1: the program considers it received */
 };
 
 static void untell(void *context, uint64_t hash)
@@ -406,7 +406,7 @@ static void untell(void *context, uint64_t hash)
     CHECK(map64_take(&((struct teller *)context)->told, hash, &gone));
 }
 
-/* What the program does with a stack that it meets: a new one it sends. */
+/* Acts like the program for a stack: sends a new one. */
 static void meet_part(struct stack_parts *parts, struct teller *teller, uint64_t hash,
                       uint64_t now_ns)
 {
@@ -419,8 +419,8 @@ static void meet_part(struct stack_parts *parts, struct teller *teller, uint64_t
     CHECK(stack_parts_find(parts, PART_NATIVE, hash, now_ns));
 }
 
-/* A minute of deep recursion, 2,000 different stacks a second beside one that comes again after
- * every 200 ms and one after every 2 s. */
+/* A minute of deep recursion, with 2,000 different stacks a second, one that recurs every 200 ms,
+ * and one every 2 s. */
 TEST(parts_of_many_stacks_take_little_memory_and_none_is_missing)
 {
     struct teller teller = {0};
@@ -444,8 +444,8 @@ TEST(parts_of_many_stacks_take_little_memory_and_none_is_missing)
     map64_free(&teller.told);
 }
 
-/* Keys of several numbers: what differs in one of them is another thing, however the numbers
- * follow one another. */
+/* Keys of several numbers: a difference in one number makes another key, in any order of
+ * numbers. */
 TEST(parts_of_stacks_of_different_kinds_never_meet)
 {
     struct stack_parts parts = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole sampler on real programs: functions have the shares that they take, stacks are
- * complete, no process is too short, no mapping too fresh. */
+/* The whole sampler on real programs: functions have correct shares, stacks are complete, also for
+ * the shortest processes and the newest mappings. */
 #include "sampler_scene.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Beside this program, whose build folder may be anywhere. */
+/* The path of the target, next to this program. */
 static char *target(void)
 {
     static char path[4096];
@@ -118,7 +118,7 @@ TEST(threads_that_outlive_the_recording_have_their_names)
     session_close(session);
 }
 
-/* How many processes of the trace have a CPU sample with the function. */
+/* Number of processes in the trace that have a CPU sample with the function. */
 static size_t processes_with(const struct session *session, const char *function)
 {
     size_t count = trace_process_count(session->trace), found = 0;
@@ -147,7 +147,7 @@ TEST_TIMEOUT(short_processes_are_all_seen_and_named, 120)
             processes_with(session, "spin"));
     CHECK_INT(processes_with(session, "spin"), 200);
     CHECK(unnamed * 100 <= session->samples.count);
-    /* In an exec the old stack is gone before the kernel says that it is one. */
+    /* During an exec the old stack is unmapped before the kernel reports it. */
     CHECK(session_complete(session) >= 975);
     session_close(session);
 }
@@ -179,7 +179,7 @@ TEST(libraries_that_come_and_go_are_named)
     session_close(session);
 }
 
-/* A frame that cannot be: nothing of the program lacks a name, and all is mapped. */
+/* Returns true for an impossible frame: all code of the program has names and is mapped. */
 static bool has_nonsense(const struct session *session, const struct sample *sample)
 {
     static uint32_t frames[600];
@@ -194,8 +194,8 @@ static bool has_nonsense(const struct session *session, const struct sample *sam
     return false;
 }
 
-/* They lie at the same addresses, and the program knows of the change a little late: stacks that
- * were walked by the wrong library's rows are cut where that shows. */
+/* They are loaded at the same addresses, and the program learns of the change with a delay: stacks
+ * walked with the wrong library's rows are cut where the mismatch is detected. */
 TEST(a_library_in_the_place_of_another_shows_no_frames_that_were_not_there)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -293,7 +293,7 @@ TEST(programs_deleted_before_they_are_looked_at_are_named)
     session_close(session);
 }
 
-/* Its files are to be had only through its own mount namespace. */
+/* Its files are accessible only through its mount namespace. */
 TEST(programs_of_another_mount_namespace_are_named)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -332,7 +332,7 @@ TEST(sleeping_is_told_with_its_length)
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];
         CHECK(sample->end_ns >= sample->time_ns);
-        if (sample->set == SAMPLE_SET_SHORT_WAITS) { /* how long it ran at its end */
+        if (sample->set == SAMPLE_SET_SHORT_WAITS) { /* its runtime at the end */
             CHECK_INT(sample_value(NULL, sample, VALUE_TYPE_BLOCKED), 0);
             continue;
         }
@@ -359,7 +359,7 @@ TEST(a_process_that_is_gone_cannot_be_tracked)
 
 /* ---- Pace ------------------------------------------------------------------------------------ */
 
-/* CPU time that a program takes, and how often its threads may be interrupted meanwhile. */
+/* CPU time of a program, and interruptions of its threads during it. */
 struct burn {
     int milliseconds, threads;
     int64_t used_ns;
@@ -463,7 +463,7 @@ static int64_t seconds_now(void)
     return now.tv_sec;
 }
 
-/* Returns when it ended. */
+/* Returns the time of its end. */
 static int64_t check_burn(struct session *session, int milliseconds)
 {
     struct burn *burn =
@@ -478,7 +478,7 @@ static int64_t check_burn(struct session *session, int milliseconds)
     return seconds_now();
 }
 
-/* A launcher that waits leaves the fast samples to the program that it starts. */
+/* A launcher that waits leaves the fast initial rate to the program that it starts. */
 TEST_TIMEOUT(waiting_does_not_slow_it_down, 120)
 {
     struct sampler_options options = {.frequency_hz = 99, .first_hz = 499};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that the sampler cannot have, or must give up again: what it says then is little, but
- * true. */
+/* Files that the sampler cannot open, or must close again: its results are then reduced, but
+ * correct. */
 #include "clock_now.h"
 #include "sampler_scene.h"
 
@@ -25,7 +25,7 @@ static char *beside(const char *name)
     return path;
 }
 
-/* No further file can be opened. */
+/* Leaves no descriptor for opening files. */
 static struct rlimit use_up_files(void)
 {
     struct rlimit before, none;
@@ -53,7 +53,7 @@ static struct ends count_ends(const struct session *session, int64_t begin_ns, i
         ends.samples++;
         ends.complete += sample->native_end == STACK_COMPLETE;
         ends.no_file += sample->native_end == STACK_NO_FILE;
-        /* the leaf and the remark */
+        /* the leaf and the note */
         ends.false_frames +=
             session_has(session, sample, "plugin_false") ||
             (sample->native_end == STACK_NO_FILE && !(sample->flags & SAMPLE_IN_KERNEL) &&
@@ -110,7 +110,7 @@ static void copy_libraries(const char *folder, int count)
     CHECK_INT(system(command), 0);
 }
 
-/* One after the other in a process that goes on. */
+/* Loads them one after the other in a long-running process. */
 TEST(libraries_that_nobody_has_any_more_are_forgotten)
 {
     enum { LIBRARIES = 400 };
@@ -140,7 +140,7 @@ TEST(libraries_that_nobody_has_any_more_are_forgotten)
     fprintf(stderr, "  %zu samples, %zu files open, then %zu\n", session->samples.count, before,
             after);
     CHECK(after < before + LIBRARIES / 4);
-    /* Gone again before the kernel's part was told of it: flagged, and rare. */
+    /* Unmapped before the kernel's part was updated: flagged, and rare. */
     CHECK(session_count(session, "[not mapped]") * 100 <= session->samples.count);
     CHECK(session_complete(session) >= 980);
     session_close(session);

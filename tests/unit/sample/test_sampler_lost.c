@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler when it was not told: what is unmapped, which nobody tells, and records that were
- * lost. The tests reach into its state to lose them. */
+/* The sampler without notifications: unmapping, which is never reported, and lost records. The
+ * tests modify its state to lose records. */
 #include "processes.h"
 #include "sampler_bpf.h"
 #include "sampler_records.h"
@@ -32,7 +32,7 @@ static const char *beside(const char *name)
     return path;
 }
 
-/* What test and child tell each other. */
+/* Communication between test and child. */
 struct shared {
     atomic_int stage;
 };
@@ -51,7 +51,7 @@ static void wait_for(const struct shared *shared, int stage)
         usleep(1000);
 }
 
-/* ---- What is not mapped any more ------------------------------------------------------------- */
+/* ---- Unmapped code --------------------------------------------------------------------------- */
 
 static void call(void *library, const char *name, int64_t ns)
 {
@@ -76,7 +76,7 @@ static int spin_and_close(void *context)
     return 0;
 }
 
-/* Its mapping is dropped before its last samples are named. */
+/* Its mapping is dropped before names are found for its last samples. */
 TEST(samples_of_a_library_that_was_closed_have_its_names)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -134,7 +134,7 @@ TEST(records_that_say_more_than_they_hold_are_counted)
     session_close(session);
 }
 
-/* Sums of short waits come when the thread leaves its processor the next time. */
+/* Sums of short waits are reported when the thread leaves its processor the next time. */
 TEST(what_is_told_late_of_the_image_before_an_exec_says_nothing_of_the_next_one)
 {
     struct sampler_options options = {.frequency_hz = 99};
@@ -164,7 +164,7 @@ static int drop(void *context, const struct sampler_head *record)
     return 0;
 }
 
-/* As if there had been no room for what the kernel's ring holds. */
+/* Drops the content of the kernel's ring, as if it had been full. */
 static void lose_records(struct bpf_sampler *state)
 {
     int lost = 0;
@@ -220,7 +220,7 @@ TEST(a_process_whose_end_was_lost_is_ended_and_counted)
     atomic_store(&shared->stage, 1);
     CHECK_INT(waitpid(child.pid, NULL, 0), child.pid);
     lose_records(state);
-    /* What the kernel skips leaves this, and who gets the number next would be sampled. */
+    /* The state after the kernel skips an exit: the next process with this pid would be sampled. */
     CHECK_INT(bpf_program_set_process(state->program, child.pid, &value, false), 0);
     steps_until_forgotten(session, child.pid);
     CHECK_INT(bpf_program_get_process(state->program, child.pid, &value), -ENOENT);
@@ -283,7 +283,7 @@ static int become(void *context)
     return 127;
 }
 
-/* Whole stacks of the program among the samples from that one on. */
+/* Complete stacks of the program among the samples from this one on. */
 static size_t count_spins(const struct session *session, size_t from)
 {
     size_t spins = 0;
@@ -293,14 +293,14 @@ static size_t count_spins(const struct session *session, size_t from)
     return spins;
 }
 
-/* However little of the machine is left to program and sampler. */
+/* Independent of the speed of program and sampler. */
 static void steps_until_spins(struct session *session, size_t from, size_t count)
 {
     for (int i = 0; i < 250 && count_spins(session, from) < count; i++)
         session_steps(session, 100);
 }
 
-/* `notes`: what perf tells as well. */
+/* `notes`: keep perf's notes. */
 static void lose_exec(bool notes)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -314,7 +314,7 @@ static void lose_exec(bool notes)
     lose_records(state_of(session));
     if (notes)
         lose_notes(state_of(session));
-    session_steps(session, 3500); /* processes are compared with /proc from time to time */
+    session_steps(session, 3500); /* processes are compared with /proc periodically */
     steps_until_spins(session, 0, 1);
     size_t before = session->samples.count;
     steps_until_spins(session, before, 200);
@@ -340,7 +340,7 @@ TEST(a_program_of_which_nothing_was_told_is_sampled_under_its_own_name)
     lose_exec(true);
 }
 
-/* The sampler waited for the exec and nothing else: it would wait for ever. */
+/* The sampler waits only for the exec: without it, it would wait forever. */
 TEST(a_command_whose_exec_was_lost_is_sampled)
 {
     struct sampler_options options = {.frequency_hz = 999};

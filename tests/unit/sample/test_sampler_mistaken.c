@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What could be taken for something else because it lies where that was: functions that a Python
- * program makes while it runs, code that forked processes compile at one address. */
+/* Objects that reuse the address of others: functions that a Python program creates at run time,
+ * and code that forked processes compile at one address. */
 #include "interpreters.h"
 #include "sampler_scene.h"
 
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* One after the other, at the same addresses: only the file's name tells them apart. */
+/* One after the other, at the same addresses: only the file's name distinguishes them. */
 static const char generated[] =
     "import time\n"
     "source = 'def spin():\\n  e = t() + .005\\n  while t() < e: pass\\nspin()\\n'\n"
@@ -23,7 +23,7 @@ static const char generated[] =
     "    one(i)\n"
     "    i += 1\n";
 
-/* At the same time, at the same addresses of forked processes. */
+/* Concurrently, at the same addresses of forked processes. */
 static const char forked[] = "import os, time\n"
                              "def one(i):\n"
                              "    names = {'t': time.thread_time}\n"
@@ -52,7 +52,7 @@ static bool innermost(const struct session *session, const struct sample *sample
     return found == 2;
 }
 
-/* A function called from a made file must be of that file. */
+/* A function called from a generated file must belong to that file. */
 static void check_made(const struct session *session, bool numbered)
 {
     unsigned seen[5] = {0};
@@ -121,7 +121,7 @@ enum { SIBLINGS = 3 };
 /* 1: dec rdi; jnz 1b; ret */
 static const unsigned char loop[] = {0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3};
 
-/* Its map is there for as long as it runs. */
+/* Its map exists while it runs. */
 static void run_code(const void *code, const char *name)
 {
     char path[64];
@@ -137,7 +137,7 @@ static void run_code(const void *code, const char *name)
     unlink(path);
 }
 
-/* Each compiles a function of its own, all at one address. */
+/* Each child compiles a different function, all at one address. */
 static int fork_and_compile(void *context)
 {
     void *memory =

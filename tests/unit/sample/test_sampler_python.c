@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Python programs under the whole sampler, with each interpreter of this machine: functions have
- * names, files and lines, in the right order, and the shares they take. */
+ * names, files and lines, in the right order, and correct shares. */
 #include "interpreters.h"
 #include "sampler_scene.h"
 
@@ -36,7 +36,7 @@ static const char script[] = "import time, threading, zlib\n"              /* 1 
 
 enum { DEPTH = 600 };
 
-/* The Python frame of a sample by depth from the root; NULL: none. */
+/* The Python frame of a sample by depth from the root; NULL: missing. */
 static const struct frame *python_frame(const struct session *session, const struct sample *sample,
                                         unsigned wanted)
 {
@@ -51,7 +51,7 @@ static const struct frame *python_frame(const struct session *session, const str
     return NULL;
 }
 
-/* A sample inside a known function must show the known callers, with their lines. */
+/* A sample inside a known function must have the known callers, with their lines. */
 static void check_callers(const struct session *session, const struct sample *sample,
                           const char *path, unsigned version)
 {
@@ -146,7 +146,7 @@ static void write_script(const char *path, const char *code)
     CHECK_INT(fclose(file), 0);
 }
 
-/* Nearly all of `collecting` is the collector, which stands above it. */
+/* Nearly all time of `collecting` is garbage collection, which is its callee. */
 static void run_garbage(const struct interpreter *interpreter, const char *path)
 {
     struct sampler_options options = {.frequency_hz = 999};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples know the open ranges of their thread, from a live record laid out as libannot's: deep
- * ones, ones whose names come late or never, those that a forked child has from its parent. */
+/* Samples carry the open ranges of their thread, from a live record with libannot's layout: deep
+ * stacks, names that arrive late or never, and ranges inherited by a forked child. */
 #include "annot_wire.h"
 #include "machine_time.h"
 #include "sampler_scene.h"
@@ -59,7 +59,7 @@ static int spin_in_ranges(void *context)
     return 0;
 }
 
-/* The child and its child have no events of their own; the parent goes on to another range. */
+/* The child and its child have no events; the parent continues with another range. */
 static int fork_in_ranges(void *context)
 {
     open_ranges(*(uint32_t *)context);
@@ -79,7 +79,7 @@ static int fork_in_ranges(void *context)
 
 static volatile int *gate; /* in memory shared with the test, which opens it */
 
-/* A child that works when the gate is open. */
+/* A child that starts to work when the gate opens. */
 static int fork_and_wait(void *context)
 {
     open_ranges(*(uint32_t *)context);
@@ -97,15 +97,15 @@ static int fork_and_wait(void *context)
 
 static int64_t taken_at_first_ns;
 
-/* Samples of a spin: 8 of 10 of its CPU time but for what the machine took from the CPUs since the
- * test began, when no timer of a sample could go off; never fewer than half. */
+/* Expected samples of a spin: 8 of 10 of its CPU time minus the time that the machine took from the
+ * CPUs since the test began, when a sample's timer could not fire; at least half. */
 static size_t enough(void)
 {
     int64_t least = SPIN_MS * 8 / 10 - (machine_taken_ns() - taken_at_first_ns) / 1000000;
     return least > SPIN_MS / 2 ? (size_t)least : SPIN_MS / 2;
 }
 
-/* `until_ns`: up to which names are known. */
+/* `until_ns`: names are known up to this time. */
 static struct session *run(int (*work)(void *), uint32_t depth, int64_t until_ns)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -121,7 +121,7 @@ static struct session *run(int (*work)(void *), uint32_t depth, int64_t until_ns
     return session;
 }
 
-/* CPU samples with exactly that path, known or not. */
+/* Counts CPU samples with exactly that path, known or unknown. */
 static size_t count_path(const struct session *session, const char *path, bool known)
 {
     size_t count = 0;
@@ -174,7 +174,7 @@ TEST(names_that_come_late_are_waited_for)
     CHECK_INT(lives_note_search(session->lives, INT64_MAX, NULL, 0), 0);
     CHECK_INT(session_wait(session, child.pid), 0);
     session_finish(session);
-    CHECK(early < 30); /* those before the first range was open */
+    CHECK(early < 30); /* samples before the first range was opened */
     CHECK(count_path(session, "r1/r2", true) >= enough());
     int64_t last = 0;
     for (size_t i = 0; i < session->samples.count; i++) {
@@ -188,7 +188,7 @@ TEST(names_that_never_come_cost_the_path_only)
 {
     struct session *session = run(spin_in_ranges, 2, 0);
     CHECK(session->samples.count >= enough());
-    size_t before = count_path(session, "", true); /* the first range was not open yet */
+    size_t before = count_path(session, "", true); /* before the first range was opened */
     CHECK(before < 30);
     CHECK_INT(count_path(session, "", false), session->samples.count - before);
     CHECK(session_fact(session, "ranges of samples: the name did not arrive") >= enough());
@@ -204,7 +204,7 @@ TEST(forked_children_have_the_ranges_of_their_fork)
     session_close(session);
 }
 
-/* Whether some process is known to have the innermost of so many ranges from its parent. */
+/* Returns true if a process is known to have inherited the innermost of `depth` ranges. */
 static bool has_inherited(const struct session *session, uint32_t depth)
 {
     char name[16];
@@ -219,7 +219,8 @@ static bool has_inherited(const struct session *session, uint32_t depth)
     return false;
 }
 
-/* Of a parent that ran another program or was gone since, nobody would know them later. */
+/* If the parent has executed another program or ended, the names are lost, so they are looked up at
+ * the fork. */
 TEST(names_of_inherited_ranges_are_asked_for_at_the_fork)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -244,7 +245,7 @@ TEST(names_of_inherited_ranges_are_asked_for_at_the_fork)
     session_close(session);
 }
 
-/* Also if the kernel's word of its exec was lost. */
+/* Also if the kernel's record of its exec was lost. */
 TEST(another_program_of_a_process_has_names_of_its_own)
 {
     struct sampler_options options = {.frequency_hz = 999};
@@ -261,7 +262,7 @@ TEST(another_program_of_a_process_has_names_of_its_own)
     session_serve(session, child.pid, tls_offset(), "s");
     CHECK_INT(session_wait(session, child.pid), 0);
     session_finish(session);
-    CHECK(count_path(session, "r1", true) > SPIN_MS / 30); /* other programs run beside it */
+    CHECK(count_path(session, "r1", true) > SPIN_MS / 30); /* other programs run concurrently */
     CHECK(count_path(session, "s1", true) > SPIN_MS / 30);
     for (size_t i = 0; i < session->samples.count; i++) {
         const struct sample *sample = &session->samples.items[i];

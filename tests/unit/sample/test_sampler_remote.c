@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rung of remote reads on programs of each interpreter: functions have names and lines and the
- * shares they take; the sum of all samples is the CPU time that the kernel counted, also of a
- * forked child and where more threads want to run than may. */
+/* The rung of remote reads on programs of each interpreter: functions have names, lines and correct
+ * shares; the sum of all samples is the CPU time counted by the kernel, also for a forked child and
+ * for more runnable threads than CPUs. */
 #include "interpreters.h"
 #include "sampler_scene.h"
 
@@ -61,7 +61,7 @@ static bool has_share(const struct session *session, const char *function, doubl
 {
     double share =
         100.0 * (double)weight_of(session, function) / (double)weight_of(session, "burn");
-    bool right = share > expected - 12 && share < expected + 12; /* of a few hundred samples */
+    bool right = share > expected - 12 && share < expected + 12; /* for a few hundred samples */
     if (!right)
         printf("  %s: %.1f %%, not %.0f\n", function, share, expected);
     return right;
@@ -92,7 +92,7 @@ static void check_lines(const struct session *session)
     }
 }
 
-/* Whether all was as it should be, but for what must never be otherwise. */
+/* Returns true if all approximate checks passed; exact checks fail the test. */
 static bool run_one(const struct interpreter *interpreter, const char *path)
 {
     struct sampler_options options = {
@@ -143,7 +143,7 @@ TEST(programs_that_a_shell_starts_have_their_names_and_ends)
     snprintf(command, sizeof(command), "%s -c", name ? name + 1 : found[0].command);
     const struct trace_process *python = find_process(session, command);
     CHECK(python->end == PROCESS_EXITED ||
-          python->end == PROCESS_VANISHED); /* before Linux 6.15 the shell knows how, not we */
+          python->end == PROCESS_VANISHED); /* before Linux 6.15 only the shell gets the status */
     CHECK(python->end_ns > python->start_ns && python->parent >= 0);
     session_close(session);
 }
@@ -159,7 +159,7 @@ TEST_TIMEOUT(remote_reads_add_up_to_the_cpu_time, 240)
     FILE *file = fopen(path, "w");
     CHECK(file && fputs(script, file) >= 0 && fclose(file) == 0);
     for (size_t i = 0; i < count; i++) {
-        /* Whoever reads from outside must get a CPU in time; a busy machine may not give it. */
+        /* A remote reader needs a CPU in time, which a busy machine may not provide. */
         bool right = false;
         for (int attempt = 0; attempt < 3 && !right; attempt++)
             right = run_one(&found[i], path);

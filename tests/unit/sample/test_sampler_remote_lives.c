@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lives under the rung of remote reads: threads and processes end in the trace when they end, and
- * how they did; a tid or pid that is given again is another thread or process. */
+/* Lives under the rung of remote reads: threads and processes end in the trace when they end, with
+ * their status; a reused tid or pid is another thread or process. */
 #include "clock_now.h"
 #include "interpreters.h"
 #include "proc_info.h"
@@ -14,7 +14,7 @@
 
 enum { NOT_HERE = 77 };
 
-/* What scripts share; number() makes the kernel's next pid or tid the wanted one. */
+/* Common part of the scripts; number() makes the kernel assign the wanted pid or tid next. */
 static const char tools[] = "import os, signal, sys, threading, time\n"
                             "def burn(ms):\n"
                             "    end = time.thread_time() + ms * .001\n"
@@ -80,7 +80,7 @@ static const char same_pid[] = "wanted = os.fork()\n"
                                "    if pid == wanted: os._exit(0)\n"
                                "os._exit(77)\n";
 
-/* Of children that others reap: from Linux 6.15 on. */
+/* True if the kernel keeps the status of children reaped by others: from Linux 6.15 on. */
 static bool kernel_remembers(void)
 {
     int status = 0;
@@ -94,7 +94,7 @@ static bool kernel_remembers(void)
     return known;
 }
 
-/* The sampler leaves the last descriptors to other work. */
+/* The sampler reserves the last descriptors for other work. */
 static void leave_few_files(void)
 {
     struct rlimit few;
@@ -131,8 +131,8 @@ static struct session *run(const char *script, int wanted_status, bool few_files
     return session;
 }
 
-/* The thread that samples in that function are of: the last one, and all but the first few. That a
- * number has another owner is seen late. */
+/* The thread of the last sample in that function, which has all but the first few of them: a reused
+ * number is detected late. */
 static const struct trace_thread *thread_in(const struct session *session, const char *function)
 {
     size_t all = 0, others = 0;
@@ -167,7 +167,7 @@ static const struct trace_process *process_of(const struct session *session,
     return trace_process_get(session->trace, thread->process);
 }
 
-/* How many processes ended like that, not long after their samples. */
+/* Number of processes that ended in that way, soon after their samples. */
 static unsigned count_ends(const struct session *session, enum process_end end, int value)
 {
     unsigned count = 0;
@@ -189,7 +189,7 @@ TEST(processes_end_as_they_did)
     session_close(session);
 }
 
-/* As where the kernel does not tell: who reaps knows of its own children only. */
+/* Without the kernel's help: a parent gets the status of its own children only. */
 TEST(processes_whose_status_nobody_tells_are_gone_nevertheless)
 {
     struct session *session = run(ends, 5 << 8, true);
@@ -222,7 +222,7 @@ TEST(a_tid_in_use_again_is_another_thread)
     CHECK(older->last_ns >= last_in(session, "first"));
     CHECK(older->last_ns <= newer->first_ns);
     CHECK(newer->last_ns >= last_in(session, "second"));
-    CHECK(newer->last_ns < process_of(session, newer)->end_ns); /* which burns on */
+    CHECK(newer->last_ns < process_of(session, newer)->end_ns); /* which continues to burn */
     session_close(session);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time off the CPU of a program that waits for known things for known times: causes, lengths and
+/* Time off the CPU of a program that waits for known causes and times: causes, lengths and
  * stacks. */
 #include "clock_now.h"
 #include "machine_time.h"
@@ -19,10 +19,10 @@
 
 enum { WAIT_MS = 200, WAIT_US = WAIT_MS * 1000 };
 
-/* What the program's own clocks say of its waits, in memory that it shares with the test. */
+/* Waits by the program's own clocks, in memory shared with the test. */
 static struct thread_stretch *clocks; /* [WAIT_REASON_COUNT] */
 
-/* Writes a byte after the time, from another thread. */
+/* Writes a byte after WAIT_US, from another thread. */
 static void *write_later(void *context)
 {
     usleep(WAIT_US);
@@ -81,7 +81,7 @@ static int wait_for_child(void)
     return !is_gone;
 }
 
-/* Everything in the main thread. */
+/* All waits are in the main thread. */
 static int wait_for_all(void *context)
 {
     int fds[2], sockets[2];
@@ -113,7 +113,7 @@ static double waited_ms(const struct session *session, pid_t pid, enum wait_reas
     return (double)ns / 1e6;
 }
 
-/* As long as the program's clocks say that it neither ran nor could have run. */
+/* Compares with the time during which, by the program's clocks, it neither ran nor was runnable. */
 static void check_waited(const struct session *session, pid_t pid, enum wait_reason reason)
 {
     const struct thread_stretch *own = &clocks[reason];
@@ -122,7 +122,7 @@ static void check_waited(const struct session *session, pid_t pid, enum wait_rea
     fprintf(stderr, "  %s: %.1f ms, by its clocks %.1f (and %.1f for a CPU)\n",
             wait_reason_name(reason), actual, expected, (double)own->delay_ns / 1e6);
     CHECK(expected >= WAIT_MS * 0.25);
-    /* For the thread that holds the mutex, until it does and until it ends, it waits as well. */
+    /* The thread that holds the mutex waits for it as well, before it holds it and at its end. */
     double most = reason == WAIT_LOCK ? INFINITY : expected * 1.02 + 2;
     if (actual < expected * 0.98 - 2 || actual > most)
         test_fail(__FILE__, __LINE__, "%s: %.1f ms, not %.1f", wait_reason_name(reason), actual,
@@ -180,17 +180,17 @@ TEST(stretches_that_do_not_end_are_told_at_the_end)
     session_close(session);
 }
 
-/* ---- Waits that are too short to be told ---- */
+/* ---- Waits that are too short to be recorded ---- */
 
 enum { SHORT_NAPS = 5, SHORT_NAP_NS = 100000 };
 
 /* Shared with the test. */
 struct spinner {
-    volatile int64_t naps_ns, spins_ns; /* since when it does; 0: not yet */
+    volatile int64_t naps_ns, spins_ns; /* start times; 0: not started */
     volatile int stops;
 };
 
-/* With a priority that keeps others off its processor. */
+/* Runs with a priority that keeps others off its processor. */
 static int nap_and_spin(void *context)
 {
     struct spinner *spinner = context;
@@ -198,7 +198,7 @@ static int nap_and_spin(void *context)
     const struct sched_param first = {.sched_priority = 1};
     if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
         return 77;
-    usleep(20000); /* what was before is told */
+    usleep(20000); /* earlier waits are reported by now */
     spinner->naps_ns = clock_now_ns();
     for (int i = 0; i < SHORT_NAPS; i++)
         nanosleep(&nap, NULL);
@@ -262,7 +262,7 @@ static int nap_together(void *context)
     return nap_for_ever(context) != NULL;
 }
 
-/* Naps that are missing between the last one and the one before, of all threads. */
+/* Number of naps missing between the last one and the previous one, of all threads. */
 static size_t missing_naps(const struct session *session)
 {
     int64_t ends[4096] = {0};
@@ -280,7 +280,7 @@ static size_t missing_naps(const struct session *session)
 
 TEST(no_stretch_is_lost_when_the_recording_ends)
 {
-    size_t missing = 0, untold = 0; /* the kernel does not tell every switch */
+    size_t missing = 0, untold = 0; /* the kernel does not report every switch */
     for (int round = 0; round < 5; round++) {
         struct sampler_options options = {.off_cpu = true};
         struct session *session = session_open(&options);

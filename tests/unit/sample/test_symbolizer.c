@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names found on a thread of their own: every question is answered once, in order, whatever main
- * does meanwhile. */
+/* Names found on a separate thread: every request is answered once, in order, regardless of
+ * concurrent calls by main. */
 #include "clock_now.h"
 #include "elf_symbols.h"
 #include "symbolizer.h"
@@ -35,7 +35,7 @@ static struct code_source *open_self(void)
     return code;
 }
 
-/* Its address in the file. */
+/* A function's address in the file. */
 static uint64_t own_address(const char *name)
 {
     struct elf_file *file;
@@ -132,7 +132,7 @@ TEST(places_of_functions_are_told_by_name)
     symbolizer_destroy(symbolizer);
 }
 
-/* A program's map that is a pipe nobody writes to would hang; one that is a file grows. */
+/* A program's map that is a pipe without a writer would block; one that is a file grows. */
 TEST(names_of_code_made_at_run_time_are_peeked_at_without_waiting)
 {
     struct symbolizer *symbolizer = symbolizer_create();
@@ -154,7 +154,7 @@ TEST(names_of_code_made_at_run_time_are_peeked_at_without_waiting)
     usleep(110000);
     CHECK_INT(symbolizer_ask(symbolizer, source, 0, 0), 0);
     await_all(symbolizer);
-    CHECK(!symbolizer_take(symbolizer, &answer)); /* it was no question for a frame */
+    CHECK(!symbolizer_take(symbolizer, &answer)); /* it was no request for a frame */
     CHECK_INT(code_source_peek(code, 0x10ff, text, sizeof(text)), CODE_NAMED);
     CHECK_STR(text, "made");
     CHECK_INT(code_source_peek(code, 0x1100, text, sizeof(text)), CODE_NOTHING);
