@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges that were open when a selection begins: what is told of their begins. */
+/* Ranges that are open at the begin of a selection: the key-values of their begins. */
 #include "pass.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -22,7 +22,7 @@ static int take(void *context, const struct item *item)
     return 0;
 }
 
-/* The first event behind the selection's begin is the end, which has two key-values. */
+/* The first event after the selection's begin is the end, which has two key-values. */
 static struct told read_made(struct maker *maker)
 {
     const struct pass_source source = maker_pass_source(maker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events and samples in order of time, against a plain stable sort. */
+/* Compares events and samples merged by time with a plain stable sort. */
 #include "merge.h"
 #include "pass.h"
 #include "pass_state.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LONG_ARGS = 300 }; /* more than a block of the merge holds of events */
+enum { LONG_ARGS = 300 }; /* more than a block of the merge has events */
 
 static uint64_t next_random(uint64_t *random)
 {
@@ -24,7 +24,7 @@ static uint32_t below(uint64_t *random, uint32_t limit)
 
 struct place {
     int64_t told_ns;
-    size_t index; /* in the order of arrival */
+    size_t index; /* order of arrival */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -40,9 +40,9 @@ static int compare_places(const void *a, const void *b)
 struct shape {
     uint64_t random;
     uint32_t threads, batches, batch_max;
-    bool settles;  /* batches say what can come */
+    bool settles;  /* batches state what can follow */
     bool args;     /* key-values: mostly few, sometimes LONG_ARGS */
-    bool gaps;     /* with events of the same thread behind them that are told earlier */
+    bool gaps;     /* followed by events of the same thread that are reported earlier */
     bool disorder; /* within threads */
 };
 
@@ -53,14 +53,14 @@ struct piece {
 };
 
 struct stream {
-    struct event *events; /* all, `name` is the index */
+    struct event *events; /* all events; `name` is the index */
     struct piece *pieces;
     VEC(struct arg) args;
-    struct place *order; /* as they should come */
+    struct place *order; /* expected order */
     size_t count, capacity, piece_count, order_count;
     size_t next, end;     /* pieces [next, end) can be read */
     size_t out;           /* of `order` */
-    struct event *buffer; /* what the last batch pointed to */
+    struct event *buffer; /* the memory of the last batch */
     struct arg *arg_buffer;
     size_t waiting, most;
 };
@@ -77,7 +77,7 @@ static struct event *stream_add(struct stream *stream)
     return event;
 }
 
-/* Each has a number of its own. */
+/* Each key-value has a distinct number. */
 static void add_args(struct stream *stream, uint64_t *random, struct event *event)
 {
     uint32_t count = below(random, 3);
@@ -96,7 +96,7 @@ static void add_piece(struct stream *stream, struct shape *shape, int64_t *threa
     struct piece *piece = &stream->pieces[stream->piece_count++];
     *piece = (struct piece){.begin = stream->count, .thread = thread};
     for (uint32_t n = 1 + below(random, shape->batch_max); n; n--) {
-        *thread_ns += 50 * below(random, 3); /* often the same time */
+        *thread_ns += 50 * below(random, 3); /* often equal times */
         struct event *event = stream_add(stream);
         event->kind = EVENT_MARK;
         event->thread = thread;
@@ -113,7 +113,7 @@ static void add_piece(struct stream *stream, struct shape *shape, int64_t *threa
     piece->count = (uint32_t)(stream->count - piece->begin);
 }
 
-/* What settles each batch, and how all should come. */
+/* Sets the settled time of each batch, and the expected order. */
 static void finish_stream(struct stream *stream, bool settles)
 {
     int64_t settled_ns = INT64_MAX;
@@ -131,7 +131,7 @@ static void finish_stream(struct stream *stream, bool settles)
     stream->end = stream->piece_count;
 }
 
-/* Threads are up to some batches apart. */
+/* Threads are up to several batches apart. */
 static struct stream stream_make(struct shape shape)
 {
     struct stream stream = {.pieces = calloc(shape.batches, sizeof(struct piece))};
@@ -159,7 +159,7 @@ static void stream_free(struct stream *stream)
     vec_free(&stream->args);
 }
 
-/* Each batch lies elsewhere, so that nobody can go on reading the one before. */
+/* Each batch has new memory, so that reads of the previous one are detected. */
 static int next_piece(void *context, struct event_batch *ret_batch)
 {
     struct stream *stream = context;
@@ -192,7 +192,7 @@ static struct merge *merge_of(struct stream *stream, bool live)
     return merge;
 }
 
-/* An event of the stream with all that belongs to it. Returns its index. */
+/* Checks an event of the stream with all its parts. Returns its index. */
 static size_t check_whole(struct stream *stream, const struct event_batch *batch)
 {
     size_t index = batch->events->name;
@@ -209,7 +209,7 @@ static size_t check_whole(struct stream *stream, const struct event_batch *batch
     return index;
 }
 
-/* What comes now is what should; how it went on. */
+/* Compares the merged events with the expected ones; returns the last status. */
 static int drain(struct merge *merge, struct stream *stream)
 {
     struct event_batch batch;
@@ -233,7 +233,7 @@ static void check_shape(struct shape shape)
     CHECK_INT(drain(merge, &stream), 0);
     CHECK_INT(stream.out, stream.order_count);
     CHECK_INT(merge_late_count(merge), 0);
-    if (shape.settles) /* it reads no further than it has to */
+    if (shape.settles) /* it reads no further than necessary */
         CHECK(stream.most < stream.count);
     merge_destroy(merge);
     stream_free(&stream);
@@ -274,7 +274,7 @@ TEST(threads_that_are_not_in_order_are_put_in_order)
                                    .args = true, .gaps = true, .disorder = true});
 }
 
-/* The time at which the earliest of what nobody could read yet happens. */
+/* The time of the earliest event that is not readable yet. */
 static int64_t earliest_to_come(const struct stream *stream)
 {
     int64_t first_ns = INT64_MAX;
@@ -302,7 +302,7 @@ TEST(a_live_source_tells_what_is_settled_and_all_of_it)
             stream.end = stream.piece_count;
         if (below(&random, 3) == 0) {
             size_t out = stream.out;
-            CHECK_INT(drain(merge, &stream), 0); /* nobody has settled what is new */
+            CHECK_INT(drain(merge, &stream), 0); /* the new events are not settled */
             CHECK_INT(stream.out, out);
         }
         int64_t settled_ns = earliest_to_come(&stream);
@@ -316,7 +316,7 @@ TEST(a_live_source_tells_what_is_settled_and_all_of_it)
     stream_free(&stream);
 }
 
-/* ---- Events that come too late --------------------------------------------------------------- */
+/* ---- Late events ----------------------------------------------------------------------------- */
 
 enum { BATCH = 50 };
 
@@ -347,7 +347,7 @@ static int next_of_two(void *context, struct event_batch *ret_batch)
     return 1;
 }
 
-/* How many came in order before the first that is late; all come. */
+/* Returns the number of events in order before the first late one; checks that all are merged. */
 static uint64_t drain_two(struct two *two, uint64_t *ret_late)
 {
     const struct merge_source source = {.next = next_of_two, .context = two};
@@ -417,7 +417,7 @@ TEST(what_the_source_returns_is_returned)
     sample_merge_destroy(NULL);
 }
 
-/* What waits when nobody wants it any more is freed. */
+/* Waiting events are freed when the merge is destroyed. */
 TEST(a_merge_can_end_before_its_source)
 {
     struct stream stream =
@@ -440,11 +440,11 @@ struct sample_stream {
     uint32_t batch_max;
     bool settles;
     struct sample *buffer;
-    size_t most; /* that were read and did not come yet */
+    size_t most; /* largest number of samples read and not yet returned */
     int error;   /* at the end */
 };
 
-/* Instants and ends of stretches up to `spread_ns` out of order. */
+/* Makes instants and ends of stretches up to `spread_ns` out of order. */
 static struct sample_stream samples_make(size_t count, uint32_t spread_ns, uint64_t random)
 {
     struct sample_stream stream = {.samples = calloc(count, sizeof(struct sample)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The time in which ranges did not run agrees with a count of each nanosecond, however late samples
- * come and whatever is selected. */
+/* The time for which ranges did not run equals a count of each nanosecond, independent of the delay
+ * of samples and of the selection. */
 #include "lane_samples.h"
 #include "made_sample.h"
 #include "pass_state.h"
@@ -9,20 +9,20 @@
 
 enum { THREADS = 3, SPAN = 600, STRETCHES = 40, RANGES = 60, ROUNDS = 200 };
 
-/* What each nanosecond of a thread was. */
+/* State of each nanosecond of a thread. */
 enum state { RUNNING, RUNNABLE, BLOCKED };
 
 static uint8_t truth[THREADS][SPAN];
 static uint64_t random_state;
 static struct maker *maker;
 
-/* Samples and events as they come, all with times of the trace. */
+/* Samples and events in the order of arrival, with times of the trace. */
 static struct sample samples[THREADS * STRETCHES];
 static uint32_t sample_count, samples_read;
 static struct event events[THREADS * RANGES * 2];
 static uint32_t event_count, events_read;
-static bool step_by_step; /* samples come when the events have come so far */
-static int64_t lag_ns;    /* samples come so much later than they could */
+static bool step_by_step; /* samples arrive as the events advance */
+static int64_t lag_ns;    /* additional delay of samples */
 static bool settles;
 
 static uint32_t below(uint32_t limit)
@@ -61,7 +61,7 @@ static void add(uint32_t thread, int64_t begin_ns, int64_t wake_ns, int64_t end_
         truth[thread][t] = t < wake_ns ? BLOCKED : RUNNABLE;
 }
 
-/* Stretches of each thread one behind the other; told in order of their ends. */
+/* Adjacent stretches of each thread; reported in order of their ends. */
 static void add_random(void)
 {
     int64_t time[THREADS] = {0};
@@ -79,7 +79,7 @@ static void add_random(void)
     }
 }
 
-/* Ranges nest up to 4 deep; some are never ended. */
+/* Ranges nest up to 4 deep; some have no end. */
 static void add_ranges(void)
 {
     uint64_t depth[THREADS] = {0};
@@ -110,7 +110,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return 1;
 }
 
-/* All at once, or those that would be there by the time of the last event. */
+/* All samples at once, or those due by the time of the last event. */
 static int next_samples(void *context, struct sample_batch *ret_batch)
 {
     (void)context;
@@ -162,7 +162,7 @@ static uint64_t run(const struct pass_selection *selection, uint32_t more_wants)
     return late;
 }
 
-/* With paths samples wait for them as well. */
+/* With paths, samples also wait for them. */
 static void run_ways(const struct pass_selection *selection)
 {
     run(selection, 0);
@@ -205,7 +205,7 @@ TEST(a_selection_has_what_lies_in_it)
     }
 }
 
-/* Each stretch is told when it has ended, and later still; its ranges go on meanwhile. */
+/* Each stretch is reported after its end, or later still; its ranges are still open then. */
 TEST(samples_that_come_late_count_for_what_is_open_yet)
 {
     for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -213,7 +213,7 @@ TEST(samples_that_come_late_count_for_what_is_open_yet)
         add_random();
         events[event_count++] =
             (struct event){.kind = EVENT_PUSH, .time_ns = 2, .thread = 0, .name = 1};
-        for (int64_t now = 10; now < SPAN; now += 10) /* inside of it, for the lane to go on */
+        for (int64_t now = 10; now < SPAN; now += 10) /* inside of it, to advance the lane */
             events[event_count++] =
                 (struct event){.kind = EVENT_MARK, .time_ns = now, .thread = 0, .name = 2};
         settles = round % 2;
@@ -225,8 +225,8 @@ TEST(samples_that_come_late_count_for_what_is_open_yet)
     }
 }
 
-/* At 100 the range around another is open, and that one begins. What is told at 150 of the time
- * before belongs to the outer one alone; of a stretch that goes on, to both. */
+/* At 100 the outer range is open, and the inner one begins. A stretch reported at 150 that ended
+ * before 100 belongs only to the outer one; an unfinished one belongs to both. */
 static void check_late(int64_t begin_ns, int64_t end_ns)
 {
     static const struct event made[] = {
@@ -240,7 +240,7 @@ static void check_late(int64_t begin_ns, int64_t end_ns)
     };
     for (int way = 0; way < 8; way++) {
         begin(1);
-        if (way & 4) /* something was there before */
+        if (way & 4) /* with an earlier sample */
             add(0, 20, 25, 30);
         add(0, begin_ns, (begin_ns + end_ns) / 2, end_ns);
         memcpy(events, made, sizeof(made));
@@ -299,7 +299,7 @@ TEST(other_threads_and_samples_on_a_cpu_are_nothing)
     begin(1);
     samples[sample_count++] = made_cpu((struct sample){.time_ns = 5, .end_ns = 50}, 100);
     add(1, 10, 20, 30);
-    samples[sample_count] = samples[1]; /* of a thread that nobody knows */
+    samples[sample_count] = samples[1]; /* of an unknown thread */
     samples[sample_count++].thread = UINT32_MAX - 1;
     events[event_count++] = (struct event){.kind = EVENT_PUSH, .time_ns = 2, .name = 1};
     events[event_count++] =
@@ -309,7 +309,7 @@ TEST(other_threads_and_samples_on_a_cpu_are_nothing)
     finish();
 }
 
-/* ---- More than may wait ---------------------------------------------------------------------- */
+/* ---- More samples than may wait -------------------------------------------------------------- */
 
 enum { MANY = SAMPLES_WAITING_MAX + SAMPLES_WAITING_MAX / 4, BATCH = 1000 };
 
@@ -340,7 +340,7 @@ static int count_many(void *context, const struct item *item)
     return 0;
 }
 
-/* A range around all of them, and nothing else: until the end nobody knows when it ends. */
+/* One range around all samples: its end is unknown until the end. */
 static void check_many(bool recording_ended, bool samples_settle, uint32_t more_wants,
                        uint32_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of queues knows the ranges that its launching thread had open, and the stack of the launch,
- * however late it comes. */
+/* Work on queues has the open ranges of its launching thread and the stack of the launch, however
+ * late it is reported. */
 #include "pass.h"
 #include "pass_state.h"
 #include "test.h"
@@ -26,7 +26,7 @@ static uint32_t begin(void)
     return maker_thread(maker, process, 100, "main");
 }
 
-/* From 10 after its launch on, for 5. */
+/* Begins 10 after its launch and lasts 5. */
 static void add_kernel(uint32_t thread, int64_t origin, const char *name)
 {
     maker_event(maker, &(struct event){.kind = EVENT_SPAN,
@@ -60,7 +60,7 @@ static char *print_path(char *at, const struct trace *trace, uint32_t path)
     return at + sprintf(at, "%s%s/", sign, trace_string(trace, node->name)->bytes);
 }
 
-/* "step/kernel 20", and the function that launched it: "(train)". */
+/* "step/kernel 20", and the launching function: "(train)". */
 static int take(void *context, const struct item *item)
 {
     const struct trace *trace = context;
@@ -92,7 +92,7 @@ static void check_selected(uint32_t wants, const struct pass_selection *selectio
     CHECK_STR(told, expected);
 }
 
-/* In lanes, with what else a report asks for, and in order of time. */
+/* Checks lanes, combinations with other wants, and order of time. */
 static void check(const char *expected)
 {
     maker_finish(maker, 100000);
@@ -187,7 +187,7 @@ TEST(a_forked_process_launches_inside_of_what_was_open_at_its_fork)
     maker_destroy(maker);
 }
 
-/* What a kernel is of is where it was launched, not when it ran. */
+/* A kernel belongs to the place of its launch, not to the time of its execution. */
 TEST(a_range_selects_what_was_launched_inside_of_it)
 {
     uint32_t thread = begin();
@@ -208,7 +208,7 @@ TEST(a_range_selects_what_was_launched_inside_of_it)
     maker_destroy(maker);
 }
 
-/* An API call is the launch itself. */
+/* An API call is itself the launch. */
 TEST(the_launching_call_is_none_of_the_ranges)
 {
     uint32_t thread = begin();

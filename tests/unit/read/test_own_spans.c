@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans that an observer reports of a thread nest with its ranges, whenever they come. */
+/* Spans of a thread reported by an observer nest with its ranges, regardless of their order. */
 #include "pass.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -30,7 +30,7 @@ static void add_span(uint32_t thread, int64_t first, int64_t last, const char *n
                                        .name = maker_string(maker, name)});
 }
 
-/* "load/read 20-30 self 5!": ! where it crosses something. */
+/* "load/read 20-30 self 5!"; "!": it crosses another span. */
 static int take(void *context, const struct item *item)
 {
     const struct trace *trace = context;
@@ -112,7 +112,7 @@ TEST(a_span_ends_where_something_begins_that_outlasts_it)
                  "step 20-100 self 50");
 }
 
-/* Nobody ended it: it outlasts all. */
+/* An unfinished range lasts to the end. */
 TEST(a_span_ends_where_a_range_begins_that_stays_open)
 {
     uint32_t thread = begin();
@@ -135,7 +135,7 @@ TEST(of_what_has_the_same_time_ends_come_first_and_then_the_longest)
                  "store/none 30-30 self 0, store 30-50 self 20");
 }
 
-/* The begin of a range was lost; the end of it is not the span's. */
+/* The begin of a range was lost; its end must not close the span. */
 TEST(a_lost_begin_ends_no_span)
 {
     uint32_t thread = begin();

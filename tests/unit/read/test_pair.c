@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairing: against a plain model for random streams, and by hand for gaps, edges and ends. */
+/* Pairing: random streams compared with a plain model, and written cases of gaps, edges and
+ * ends. */
 #include "pass.h"
 #include "test.h"
 
@@ -14,11 +15,11 @@ struct out {
 static struct out out[OUT_MAX];
 static size_t out_count;
 static bool with_opened;
-static int stop_at; /* kind at which the sink says so; -1: none */
+static int stop_at; /* kind at which the sink stops the pass; -1: never */
 static uint32_t wants;
 static struct trace *trace;
 static struct pass *pass;
-static struct event_batch queued; /* count 0: nothing is left */
+static struct event_batch queued; /* count 0: consumed */
 
 static int take(void *context, const struct item *item)
 {
@@ -184,7 +185,7 @@ TEST(ranges_pushed_inside_a_gap_do_not_shift_the_others)
     pop(0, 50, 3);
     check_span(1, 2, 40, 50, 0);
     CHECK_INT(out[1].parent, 1);
-    pop(0, 60, 2); /* of a range nobody saw */
+    pop(0, 60, 2); /* of a range with a lost begin */
     pop(0, 70, 1);
     CHECK_INT(pass_counts(pass)->orphans, 2);
     CHECK(out[2].kind == ITEM_ORPHAN && out[3].kind == ITEM_ORPHAN);
@@ -218,7 +219,7 @@ TEST(a_gap_that_ends_before_it_begins_takes_no_time)
     push(0, 20, 2);
     lost(0, 40, 15, 0);
     check_span(0, 2, 20, 40, ITEM_END_LOST);
-    check_span(1, 1, 10, 40, ITEM_END_LOST); /* around it */
+    check_span(1, 1, 10, 40, ITEM_END_LOST); /* the enclosing range */
     CHECK_INT(out[2].end_ns, 40);
     finish();
 }
@@ -267,7 +268,7 @@ TEST(starts_and_ends_meet_across_threads_in_any_order)
     begin();
     start(0, 10, 7, 1);
     start(2, 11, 7, 2); /* the same id in another process */
-    end(1, 20, 8);      /* before its start, in the file */
+    end(1, 20, 8);      /* precedes its start, in the file */
     end(1, 30, 7);
     start(0, 15, 8, 3);
     end(2, 40, 7);
@@ -287,7 +288,7 @@ TEST(starts_and_ends_meet_across_threads_in_any_order)
     finish();
 }
 
-/* What is remembered of ends and starts is used again, and an id too. */
+/* Memory for ends and starts is reused, and so is an id. */
 TEST(overlapping_ranges_of_one_id_one_after_another)
 {
     begin();
@@ -404,7 +405,7 @@ TEST(what_a_sink_returns_stops_the_pass)
     }
 }
 
-/* A table by thread must not grow to what a damaged file says. */
+/* A table by thread must not grow to a number from a damaged file. */
 TEST(threads_that_the_trace_does_not_know_have_no_events)
 {
     for (int in_time = 0; in_time < 2; in_time++) {
@@ -467,7 +468,7 @@ static uint64_t next_random(void)
     return random_state ^= random_state << 17;
 }
 
-/* A thread of the plain model: every push keeps its name and time in an array. */
+/* A thread of the plain model: an array of the names and times of pushes. */
 struct model {
     uint32_t names[64];
     int64_t times[64];
@@ -529,11 +530,11 @@ TEST(pops_that_do_not_fit_end_nothing)
     begin();
     push(0, 10, 1);
     push(0, 20, 2);
-    pop(0, 30, 2); /* not below what is open */
+    pop(0, 30, 2); /* depth above the open ranges */
     CHECK_INT(out_count, 1);
     CHECK_INT(out[0].kind, ITEM_ORPHAN);
     lost(0, 40, 50, 1);
-    pop(0, 60, 1); /* of what the gap has ended */
+    pop(0, 60, 1); /* of a range that the gap has ended */
     CHECK_INT(pass_counts(pass)->orphans, 2);
     pop(0, 70, 0);
     check_span(4, 1, 10, 70, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens at an instant, and what begins, as far as a selection has it. */
+/* Instants and begins in a selection. */
 #include "pass.h"
 #include "test.h"
 
 static const struct pass_selection *selected;
-static char kinds[32]; /* of what was told, in its order */
+static char kinds[32]; /* of the items, in order */
 static size_t told_count;
 static uint32_t teller, next_point;
 
@@ -15,16 +15,16 @@ static bool is_first(void *context, uint32_t thread)
 }
 
 static const struct event points[] = {
-    {.time_ns = 5, .kind = EVENT_POP, .depth = 0}, /* of nothing */
+    {.time_ns = 5, .kind = EVENT_POP, .depth = 0}, /* without a begin */
     {.time_ns = 10, .kind = EVENT_PUSH, .name = 1},
     {.time_ns = 11, .kind = EVENT_LOST, .end_ns = 12, .depth = 1},
     {.time_ns = 20, .kind = EVENT_MARK, .name = 2},
     {.time_ns = 30, .kind = EVENT_EDGE},
     {.time_ns = 40, .kind = EVENT_COUNTER, .name = 3},
-    {.time_ns = 50, .kind = EVENT_POP, .depth = 7}, /* of nothing */
+    {.time_ns = 50, .kind = EVENT_POP, .depth = 7}, /* without a begin */
     {.time_ns = 60, .kind = EVENT_LOST, .end_ns = 70},
     {.time_ns = 80, .kind = EVENT_MARK, .name = 4},
-    {.time_ns = 79, .kind = EVENT_MARK, .name = 5}, /* back */
+    {.time_ns = 79, .kind = EVENT_MARK, .name = 5}, /* backwards in time */
 };
 
 static int next_events(void *context, struct event_batch *ret_batch)
@@ -46,7 +46,7 @@ static int take(void *context, const struct item *item)
     CHECK(item->event->time_ns >= selected->from_ns);
     CHECK(item->begin_ns >= selected->from_ns && item->end_ns <= selected->to_ns);
     for (uint32_t i = 0; i < item->depth; i++)
-        CHECK_INT(item->parents[i]->name, 1); /* the only range, whatever lies inside */
+        CHECK_INT(item->parents[i]->name, 1); /* the only range, also for events inside calls */
     CHECK(told_count + 1 < sizeof(kinds));
     kinds[told_count++] = letters[item->kind];
     return 0;
@@ -76,17 +76,17 @@ TEST(a_selection_has_the_points_inside_of_it)
 {
     struct pass_selection selection = PASS_SELECT_ALL;
     check_points(0, &selection, "oOliSecolii");
-    selection.from_ns = 12; /* the gap has ended there */
+    selection.from_ns = 12; /* end of the gap */
     check_points(0, &selection, "OiSecolii");
     selection.from_ns = 20;
     check_points(0, &selection, "OiSecolii");
-    selection.from_ns = 30; /* the range and the edge end there */
+    selection.from_ns = 30; /* end of the range and of the edge */
     check_points(0, &selection, "colii");
     selection.from_ns = 65;
     check_points(0, &selection, "lii");
     selection.from_ns = 70;
     check_points(0, &selection, "ii");
-    selection.to_ns = 80; /* nothing comes behind what ends it */
+    selection.to_ns = 80; /* end of the selection */
     check_points(0, &selection, "");
     selection.from_ns = INT64_MIN;
     selection.to_ns = 70;
@@ -97,6 +97,6 @@ TEST(a_selection_has_the_points_inside_of_it)
     selection.wants = is_first;
     check_points(0, &selection, "oOliSecolii");
     check_points(1, &selection, "");
-    selection.range = ""; /* names are none here */
+    selection.range = ""; /* the test's names are no names */
     check_points(0, &selection, "e");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples come with their paths and, behind a merge, in order of time, while the events of the same
- * reader are read by another pass. */
+/* Samples have their paths and, after a merge, are in order of time, while another pass reads the
+ * events of the same reader. */
 #include "pass.h"
 #include "pass_state.h"
 #include "reader.h"
@@ -45,9 +45,10 @@ static void add_sample(struct maker *maker, uint32_t thread, int64_t time)
                      .set = SAMPLE_SET_CPU, .thread = thread, .time_ns = time, SAMPLE_VALUES(10)});
 }
 
-/* Each thread has a range in the first half of ten microseconds; samples fall into both halves,
- * also just before the next range, and come a few places out of order. A child of the first thread
- * is forked inside of its range; clocks differ, and a sample of it seems to be earlier. */
+/* Each thread has a range in the first half of each ten microseconds; samples fall into both
+ * halves, also just before the next range, and arrive a few places out of order. A child of the
+ * first thread is forked inside of its range; clocks differ, so one of its samples appears to be
+ * earlier. */
 static struct maker *make_scene(void)
 {
     struct maker *maker = maker_create();
@@ -231,14 +232,14 @@ TEST(a_second_place_has_all_events_wherever_the_first_stands)
     store_reader_close(first);
 }
 
-/* A thread without events; in front of its samples, and behind them, another's mark. */
+/* A thread without events; another thread's marks precede and follow its samples. */
 static struct maker *make_quiet(bool mark_behind)
 {
     struct maker *maker = maker_create();
     uint32_t process = maker_process(maker, 10, 1, "program", 0);
     uint32_t loud = maker_thread(maker, process, 10, "loud");
     uint32_t quiet = maker_thread(maker, process, 11, "quiet");
-    trace_thread(maker_trace(maker), quiet)->serial = 0; /* it emits nothing, ever */
+    trace_thread(maker_trace(maker), quiet)->serial = 0; /* it never emits events */
     maker_mark(maker, loud, 5, "begin");
     for (int32_t i = 0; i < ROUNDS; i++)
         add_sample(maker, quiet, 10 + i * INT64_C(1000));
@@ -248,7 +249,7 @@ static struct maker *make_quiet(bool mark_behind)
     return maker;
 }
 
-/* Samples of the recording that a chunk has, and that a call of the feed hands out at most. */
+/* Counts the samples of the recording per chunk and per call of the feed. */
 static void count_both(uint32_t *ret_in_chunk, uint32_t *ret_at_once, uint32_t *ret_all)
 {
     struct store_reader *reader;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each sample comes with the ranges that were open, read or found out. */
+/* Each sample has the ranges that were open, either stored or computed. */
 #include "pass.h"
 #include "stacks.h"
 #include "test.h"
@@ -35,7 +35,7 @@ static void add_known(uint32_t thread, int64_t time, uint32_t path, unsigned mor
                                          .flags = (uint8_t)(SAMPLE_PATH_KNOWN | more_flags)});
 }
 
-/* "load/nvtx:parse", "" outside; <inherited>, ?without a record. */
+/* "load/nvtx:parse", "": outside; <inherited>, ?unrecorded. */
 static const char *path_text(uint32_t path)
 {
     static const char *const forms[] = {[RANGE_PATH_INHERITED] = "%s<%s>",
@@ -72,7 +72,7 @@ static int take(void *context, const struct item *item)
     return 0;
 }
 
-/* Samples of threads come in any order. */
+/* Samples of different threads arrive in any order. */
 static int by_time(const void *left, const void *right)
 {
     const struct sample *a = left, *b = right;
@@ -146,7 +146,7 @@ static void push_call(int64_t time, const char *name)
                                 .scope = (uint32_t)trace_scope_add(maker_trace(maker), &calls)});
 }
 
-static int64_t spans[8][4]; /* begin, ranges around it, time in calls and ranges, in ranges */
+static int64_t spans[8][4]; /* begin, enclosing ranges, time in calls and ranges, in ranges */
 static size_t span_count;
 
 static int take_span(void *context, const struct item *item)
@@ -182,7 +182,7 @@ TEST(calls_are_no_ranges_of_paths)
     maker_finish(maker, 110);
     CHECK_STR(all(), "25:outer 45:outer/inner 80:outer");
     CHECK_INT(checks.contradicted, 0);
-    for (int part = 0; part < 2; part++) { /* with and without the short way for whole ranges */
+    for (int part = 0; part < 2; part++) { /* with and without the fast path for whole ranges */
         const struct pass_selection selection = {.from_ns = part ? MAKER_BEGIN_NS : INT64_MIN,
                                                  .to_ns = INT64_MAX};
         const struct sink sink = {take_span, NULL, WANT_EVENTS};
@@ -332,8 +332,9 @@ TEST(events_tell_the_domains_of_ranges_that_were_read)
     maker_destroy(maker);
 }
 
-/* What a BPF program tells of a thread lies on the thread's lane, in order of time: inside of what
- * the program has open then, around what it opens before the end. The live stack has none of it. */
+/* Spans that a BPF program reports of a thread are on the thread's lane, in order of time: inside
+ * of the program's open ranges, around ranges that it opens before the end. The live stack lacks
+ * them. */
 TEST(spans_of_a_probe_nest_with_the_ranges_of_the_program)
 {
     uint32_t thread = begin();
@@ -369,7 +370,7 @@ TEST(spans_of_a_probe_nest_with_the_ranges_of_the_program)
     maker_destroy(maker);
 }
 
-/* A range of a task that the thread ran, and events that are missing. */
+/* A range of a task that the thread ran, and missing events. */
 TEST(paths_keep_the_spans_of_a_probe)
 {
     uint32_t thread = begin();
@@ -397,7 +398,7 @@ TEST(paths_keep_the_spans_of_a_probe)
     maker_destroy(maker);
 }
 
-/* The begins of two ranges were dropped; that of the one between them was not. */
+/* The begins of two ranges were dropped, but that of the one between them was kept. */
 TEST(where_events_are_missing_the_others_stay_and_the_rest_is_marked)
 {
     uint32_t thread = begin();
@@ -406,7 +407,7 @@ TEST(where_events_are_missing_the_others_stay_and_the_rest_is_marked)
     maker_push(maker, thread, 10000, "a");
     maker_lost(maker, thread, &(struct maker_gap){20000, 30000, 2, 1, LOSS_POOL_FULL});
     maker_push(maker, thread, 40000, "c");
-    add_known(thread, 15000, maker_path(maker, 0, "b"), 0); /* nothing is missing before */
+    add_known(thread, 15000, maker_path(maker, 0, "b"), 0); /* before the gap */
     add_known(thread, 25000, b, 0);
     add_known(thread, 50000, c, 0);
     add_known(thread, 50001, gone, 0);
@@ -468,12 +469,12 @@ TEST(a_forked_child_without_events_has_what_its_parent_had_open)
 static int next_settled(void *context, struct event_batch *ret_batch)
 {
     int status = maker_next(context, ret_batch);
-    if (status == 1) /* events were made in order of time */
+    if (status == 1) /* events are created in order of time */
         ret_batch->settled_ns = ret_batch->events->time_ns;
     return status;
 }
 
-/* The second child's samples come before the events of the thread that forked it. */
+/* The second child's samples precede the events of the thread that forked it. */
 TEST(samples_of_forks_wait_for_the_events_of_those_who_forked)
 {
     uint32_t first = begin(), forkers[2] = {first, maker_thread(maker, 0, 101, "worker")};
@@ -533,7 +534,7 @@ TEST(a_cut_path_is_completed_by_the_events)
     maker_destroy(maker);
 }
 
-/* What the thread has open follows from its events; the ranges of tasks only a sample knows. */
+/* The thread's open ranges follow from its events; the ranges of tasks are only in samples. */
 TEST(ranges_of_tracks_stay_where_they_were_read)
 {
     uint32_t thread = begin();
@@ -547,7 +548,7 @@ TEST(ranges_of_tracks_stay_where_they_were_read)
     add_known(thread, 30, maker_path(maker, fetch, "inner"), SAMPLE_PATH_CUT);
     add_known(thread, 31, maker_path(maker, fetch, "other"), SAMPLE_PATH_CUT);
     add_known(thread, 32, fetch, SAMPLE_PATH_CUT);
-    /* Its parent forked it inside of a task; then it runs one of its own. */
+    /* It was forked inside of a task, then runs a task itself. */
     uint32_t main = maker_path_of_kind(maker, 0, "main", RANGE_PATH_INHERITED);
     uint32_t forked = maker_path_of_kind(maker, main, "forker", RANGE_PATH_INHERITED);
     uint32_t job = maker_path(maker, forked, "job");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Any part of the time reads as the cut of the whole, whether the reader begins at a checkpoint or
- * at the first event, and whether a source was late or not: items, their times, parents, paths and
- * sums. Random recordings with everything that can be open. */
+/* Any part of a recording reads like the cut of the whole, whether the reader begins at a
+ * checkpoint or at the first event, and also with a late source: items, their times, parents, paths
+ * and sums. Random recordings with all kinds of open items. */
 #include "pass.h"
 #include "reader.h"
 #include "stacks.h"
@@ -17,7 +17,7 @@ enum {
     LATE_THREADS = 2,
     LATE_BATCHES = 700,
     STEPS = 3000,
-    STEP_NS = 40000, /* of a recording of many times SEEK_MARGIN_NS */
+    STEP_NS = 40000, /* the recording is many times SEEK_MARGIN_NS long */
     DEPTH = 9,
     WINDOWS = 12,
     LINE_SIZE = 320,
@@ -26,7 +26,7 @@ enum {
 
 static uint64_t state;
 
-/* Those of all batches. */
+/* Key-values of all batches. */
 enum { ARGS = 4 };
 
 static const struct arg some_args[2 * ARGS] = {
@@ -47,18 +47,18 @@ static const char *file_path(bool late)
     return path;
 }
 
-/* What is in the recording. */
+/* The content of the recording. */
 struct shape {
     bool tracks;
-    bool spans;   /* which last into later checkpoints */
-    bool probed;  /* which lie on the threads' own lanes, and cross all there is */
+    bool spans;   /* lasting into later checkpoints */
+    bool probed;  /* spans on the threads' lanes, which cross other items */
     bool own_ids; /* starts and ends of an id are of one thread */
-    bool late;    /* the first threads are a declared stream, which comes much later */
-    bool nests;   /* no starts and ends */
-    bool forks;   /* the last thread is of a process that the first thread forked half way */
+    bool late;    /* the first threads are a declared stream with a large delay */
+    bool nests;   /* without starts and ends */
+    bool forks;   /* the last thread belongs to a process that the first thread forked halfway */
 };
 
-/* Batches that wait, each thread's in its order. */
+/* Waiting batches, in the order of each thread. */
 struct delayed {
     struct event events[64];
     uint32_t count;
@@ -72,7 +72,7 @@ struct scene {
     struct shape shape;
     struct delayed *delayed[LATE_THREADS];
     uint32_t delayed_count[LATE_THREADS], delayed_next[LATE_THREADS];
-    uint64_t order; /* of the threads that are late */
+    uint64_t order; /* random order of the late threads */
 };
 
 static struct event *add(struct event *event, uint32_t thread, uint8_t kind, int64_t time_ns)
@@ -81,7 +81,7 @@ static struct event *add(struct event *event, uint32_t thread, uint8_t kind, int
     return event;
 }
 
-/* One more of the thread; a push may have key-values behind it. Returns how many. */
+/* Makes the thread's next event; a push may be followed by key-values. Returns their number. */
 static uint32_t step(struct scene *scene, uint32_t thread, struct event *events)
 {
     uint32_t choice = draw(100), *depth = &scene->depth[thread];
@@ -138,7 +138,7 @@ static int add_samples(struct scene *scene, struct store_writer *writer, uint32_
     samples[1].time_ns = scene->now_ns[thread] + draw(3000);
     samples[1].end_ns = samples[1].time_ns + draw(20000);
     sample_set_wait(&samples[1], 0, values);
-    /* Stretches that overlap, as here, count as they come. */
+    /* Overlapping stretches, as here, count in order of arrival. */
     return store_writer_add_samples(writer, samples, scene->shape.own_ids ? 1 : 2);
 }
 
@@ -150,7 +150,7 @@ static int tell_delayed(struct scene *scene, struct store_writer *writer, uint32
     return store_writer_add_late(writer, 0, &batch);
 }
 
-/* Of any of the late threads, so that they come out of order of time as well. */
+/* Writes batches of random late threads, so that they are out of order of time as well. */
 static int tell_some(struct scene *scene, struct store_writer *writer, uint32_t keep)
 {
     int error = 0;
@@ -182,7 +182,7 @@ static void tell_rest(struct scene *scene, struct store_writer *writer)
     }
 }
 
-/* Its samples are inside of what was open in the first thread then. */
+/* Its samples are inside of the ranges that the first thread had open then. */
 static void fork_last(struct scene *scene)
 {
     int64_t ordinal = trace_process_add(scene->trace);
@@ -246,10 +246,10 @@ static int64_t write_recording(struct shape shape)
 struct told {
     char (*lines)[LINE_SIZE];
     size_t count;
-    uint64_t read_count; /* events that came from the recording */
+    uint64_t read_count; /* events read from the recording */
     struct pass_source source;
     bool ordered, late, probed;
-    int64_t last_ns; /* in order of time */
+    int64_t last_ns; /* checked in order of time */
     uint32_t disordered;
 };
 
@@ -312,7 +312,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Sorted: lanes may come in another order, and so does what is open at the first instant. */
+/* Sorts the items: the order of lanes may differ, and so may that of items open at the first
+ * instant. */
 static void read_part(struct told *told, const struct pass_selection *selection, bool seeks)
 {
     struct store_reader *reader;
@@ -361,12 +362,12 @@ static void check_parts(uint64_t seed, struct shape shape)
     state = seed;
     int64_t last_ns = write_recording(shape);
     compare(&whole, &part, false, last_ns);
-    /* Of two starts with one id, the later one counts: in the file, or in order of time. */
+    /* Of two starts with one id, the later one counts: by position in the file, or by time. */
     compare(&whole, &part, true, last_ns);
     shape.own_ids = true;
     last_ns = write_recording(shape);
     compare(&whole, &part, true, last_ns);
-    /* The end of it is read from near by. */
+    /* The end is read from a nearby checkpoint. */
     struct pass_selection selection = PASS_SELECT_ALL;
     selection.from_ns = last_ns - 500000;
     whole.ordered = part.ordered = true;

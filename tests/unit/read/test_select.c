@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A part of a recording is what the whole one says of that part, lane by lane and in order of time:
- * random events, all ranges of them, and the same of what was selected. */
+/* A part of a recording equals the same part of the whole one, lane by lane and in order of time:
+ * compares all ranges of random events with those of the selection. */
 #include "made_sample.h"
 #include "pass.h"
 #include "test.h"
@@ -9,22 +9,22 @@
 
 enum { THREADS = 4, TRACKS = 3, EVENTS = 600, NAMES = 5, RANGES_MAX = 4 * EVENTS, END_NS = 100000 };
 
-enum { BATCH_MAX = 40 }; /* what a thread has told comes together */
+enum { BATCH_MAX = 40 }; /* events of a thread are reported together */
 
 static const char *const names[NAMES] = {"load", "parse", "loop", "store", "wait"};
 
-/* A range, in a form that can be sorted. */
+/* A range, in sortable form. */
 struct told {
     int64_t begin_ns, end_ns, child_ns;
     uint32_t name, thread, lane;
     uint32_t flags, depth, end_thread, arg_count;
-    bool inside; /* of a range that is wanted, or one itself */
+    bool inside; /* of a wanted range, or a wanted range itself */
 };
 
 struct list {
     struct told items[RANGES_MAX];
     uint32_t count, opened;
-    uint64_t begins[LANE_TRACK + 1], ends[LANE_TRACK + 1]; /* that were events, or are cuts */
+    uint64_t begins[LANE_TRACK + 1], ends[LANE_TRACK + 1]; /* counted events, or cuts */
     const char *range;
     const struct trace *trace;
     const struct pass_selection *selection;
@@ -34,7 +34,7 @@ struct list {
 };
 
 static struct event events[EVENTS];
-static uint32_t arrival[EVENTS]; /* ordinals of events, as they come */
+static uint32_t arrival[EVENTS]; /* ordinals of events, in order of arrival */
 static struct list whole, part, in_time;
 
 static uint64_t next_random(uint64_t *random)
@@ -107,7 +107,7 @@ static struct trace *make_trace(void)
     return trace;
 }
 
-/* An overlapping range that any thread of the process ends; 0: none is open. */
+/* An overlapping range that any thread of the process may end; 0: all are closed. */
 static uint64_t take_open(uint64_t open[8], uint64_t *random)
 {
     uint64_t *slot = &open[next_random(random) % 8], id = *slot;
@@ -115,7 +115,7 @@ static uint64_t take_open(uint64_t open[8], uint64_t *random)
     return id;
 }
 
-/* What a thread could do: depths fit, ids of overlapping ranges are its process's. */
+/* Makes a valid event: depths match, ids of overlapping ranges belong to the process. */
 static struct event make_event(uint64_t *random, uint32_t index)
 {
     static uint64_t depth[THREADS], open[2][8];
@@ -157,7 +157,7 @@ static struct event make_event(uint64_t *random, uint32_t index)
     return event;
 }
 
-/* Each thread of the stretch tells what it has, one behind the other. */
+/* Each thread reports its events of the interval at once, one thread after the other. */
 static void mix(uint32_t first)
 {
     uint32_t at = first;
@@ -168,7 +168,7 @@ static void mix(uint32_t first)
     }
 }
 
-/* `mixed`: threads tell what they have by turns, else each event comes at its time. */
+/* `mixed`: threads report their events in batches, else each event arrives at its time. */
 static void make_events(uint64_t seed, bool mixed)
 {
     uint64_t random = seed;
@@ -203,7 +203,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return 1;
 }
 
-/* `range`: what marks ranges as inside; the selection's is for the pass. */
+/* `range`: the name that marks ranges as inside; the selection's one is for the pass. */
 static void read_list(struct list *list, struct trace *trace,
                       const struct pass_selection *selection, const char *range)
 {
@@ -227,7 +227,7 @@ static void read_list(struct list *list, struct trace *trace,
     pass_destroy(pass);
 }
 
-/* What is left of the whole; its ranges that were never ended are cut like others. */
+/* Cuts the whole list to the selection; unfinished ranges are cut like others. */
 static void cut_whole(const struct pass_selection *selection)
 {
     uint32_t kept = 0;
@@ -252,7 +252,7 @@ static void cut_whole(const struct pass_selection *selection)
     whole.count = kept;
 }
 
-/* What the cut of the whole has in common with the part. */
+/* Compares the fields that the cut and the part have in common. */
 static int compare(const void *left, const void *right)
 {
     const struct told *a = left, *b = right;
@@ -286,7 +286,7 @@ static void sort(struct list *list, int (*order)(const void *, const void *))
     qsort(list->items, list->count, sizeof(*list->items), order);
 }
 
-/* Ranges of no length at an edge may be told or not: nobody can see them. */
+/* Empty ranges at an edge may be present or not: they are invisible. */
 static uint32_t drop_empty(struct list *list)
 {
     uint32_t kept = 0;
@@ -296,7 +296,7 @@ static uint32_t drop_empty(struct list *list)
     return list->count = kept;
 }
 
-/* Of a part, that is counted which is told. */
+/* Counts of a part cover the reported events. */
 static void check_counts(const struct list *list)
 {
     static const uint8_t kinds[][2] = {[LANE_THREAD] = {EVENT_PUSH, EVENT_POP},
@@ -308,7 +308,7 @@ static void check_counts(const struct list *list)
     }
 }
 
-/* Both orders tell the same things, each the same of them. */
+/* Both orders report the same items with the same content. */
 static void check_orders(struct trace *trace, const struct pass_selection *selection)
 {
     in_time.in_time = true;
@@ -359,7 +359,7 @@ TEST(a_stretch_of_time_has_what_the_whole_says_of_it)
     trace_destroy(trace);
 }
 
-/* Where the selection begins or ends with an event, and with several at once. */
+/* The selection begins or ends at the time of one or of several events. */
 TEST(edges_of_a_stretch_may_be_times_of_events)
 {
     struct trace *trace = make_trace();
@@ -380,7 +380,7 @@ TEST(edges_of_a_stretch_may_be_times_of_events)
     trace_destroy(trace);
 }
 
-/* Of a recording that was cut off, nobody knows when it ended. */
+/* The end of a truncated recording is unknown. */
 TEST(a_recording_may_have_no_end)
 {
     struct trace *trace = make_trace();
@@ -420,7 +420,7 @@ TEST(of_chosen_threads_everything_is_there)
         const struct pass_selection selection = {.from_ns = 5000, .to_ns = 15000, .wants = is_odd};
         make_events(seed, seed % 2);
         check_orders(trace, &selection);
-        /* Of tracks the depth is that of all threads together: judged by other tests. */
+        /* The depth on tracks counts all threads: other tests check it. */
         no_ranges_of_others(false);
         check_part(trace, &selection);
         CHECK(part.count > 0);
@@ -428,9 +428,9 @@ TEST(of_chosen_threads_everything_is_there)
     trace_destroy(trace);
 }
 
-/* Overlapping ranges count as inside when they begin on a thread that is: the whole list does not
- * know that, so there are none in the comparison with it; nor tracks, whose ranges may be inside by
- * their thread. */
+/* Overlapping ranges count as inside if they begin on a thread that is; the whole list lacks that
+ * information, so the comparison has none of them, nor tracks, whose ranges may be inside by their
+ * thread. */
 TEST(inside_of_a_name_are_the_ranges_below_it)
 {
     struct trace *trace = make_trace();
@@ -462,7 +462,7 @@ TEST(names_may_be_patterns)
     selection.range = "load";
     check_orders(trace, &selection);
     CHECK(part.count > 0 && part.count < both);
-    selection.range = "operator[]"; /* no pattern matches it, but itself */
+    selection.range = "operator[]"; /* only itself matches it as a pattern */
     check_orders(trace, &selection);
     CHECK_INT(part.count, 0);
     trace_destroy(trace);
@@ -484,10 +484,10 @@ TEST(of_a_stretch_off_the_cpu_the_part_inside_is_taken)
     CHECK_INT(copy.values[0], 0);
     CHECK_INT(copy.values[1], 8);
     copy = sample;
-    CHECK(sample_cut(NULL, &copy, 0, 30, values)); /* it was woken later */
+    CHECK(sample_cut(NULL, &copy, 0, 30, values)); /* woken later */
     CHECK_INT(copy.values[0], 20);
     CHECK_INT(copy.values[1], 0);
-    CHECK_INT(sample.values[0], 30); /* as it was */
+    CHECK_INT(sample.values[0], 30); /* unchanged */
 }
 
 TEST(of_short_waits_each_part_of_the_interval_has_its_share)
@@ -505,6 +505,6 @@ TEST(of_short_waits_each_part_of_the_interval_has_its_share)
         sums[0] += copy.values[0];
         sums[1] += copy.values[1];
     }
-    CHECK_INT(sums[0], 301); /* nothing comes twice or is left out */
+    CHECK_INT(sums[0], 301); /* parts add up to the whole */
     CHECK_INT(sums[1], 7);
 }

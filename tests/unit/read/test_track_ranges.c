@@ -12,15 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static char *text; /* what was told, one line each */
+static char *text; /* the items, one line each */
 static size_t text_size;
 static FILE *lines;
 static struct trace *trace;
 static struct pass *pass;
-static struct event_batch queued; /* count 0: nothing is left */
-static int64_t settled_ns;        /* what the next batches say */
+static struct event_batch queued; /* count 0: consumed */
+static int64_t settled_ns;        /* settled time of the next batches */
 static bool live;                 /* in order of time, one by one */
-static int64_t to_ns;             /* of the selection: no step needs what lies behind */
+static int64_t to_ns;             /* of the selection: a step must not need later events */
 
 static void print_args(const struct args *args)
 {
@@ -107,7 +107,7 @@ static void begin(void)
     begin_with(print, &PASS_SELECT_ALL);
 }
 
-/* Another pass in place of the one that begin() made. */
+/* Replaces the pass that begin() made. */
 static void pass_again(const struct pass_selection *selection, uint32_t more_wants)
 {
     live = more_wants & WANT_TIME_ORDER;
@@ -141,7 +141,7 @@ static void finish(const char *expected, uint64_t orphans)
     trace_destroy(trace);
 }
 
-/* One event and key-values: pairs of key and value up to key 0. */
+/* One event, and pairs of key and value up to key 0. */
 static void feed(struct event event, ...)
 {
     struct arg args[16];
@@ -198,7 +198,7 @@ TEST(key_values_come_with_each_kind_of_event)
     feed(at(EVENT_POP, 0, 16, 0), 0);
     feed(at(EVENT_START, 0, 20, 77), 3, 33, 0);
     feed(at(EVENT_END, 1, 25, 77), 0);
-    feed(at(EVENT_END, 1, 35, 78), 0); /* before its start, in the file */
+    feed(at(EVENT_END, 1, 35, 78), 0); /* precedes its start, in the file */
     feed(at(EVENT_START, 0, 30, 78), 3, 34, 0);
     feed(at(EVENT_START, 0, 40, 79), 3, 35, 0);
     feed(at(EVENT_START, 0, 41, 79), 3, 36, 0);
@@ -228,10 +228,10 @@ TEST(key_values_of_an_end_come_behind_those_of_the_begin)
     feed(event, 0);
     feed(at(EVENT_POP, 0, 13, 1), 6, 8, 0);
     feed(at(EVENT_POP, 0, 14, 0), 1, 2, 3, 4, 0);
-    feed(at(EVENT_POP, 0, 15, 0), 1, 2, 0); /* of nothing */
+    feed(at(EVENT_POP, 0, 15, 0), 1, 2, 0); /* without a begin */
     feed(at(EVENT_START, 0, 20, 77), 3, 33, 4, 44, 0);
     feed(at(EVENT_END, 1, 25, 77), 5, 55, 0);
-    feed(at(EVENT_END, 1, 35, 78), 5, 56, 6, 66, 0); /* before its start, in the file */
+    feed(at(EVENT_END, 1, 35, 78), 5, 56, 6, 66, 0); /* precedes its start, in the file */
     feed(at(EVENT_START, 0, 30, 78), 3, 34, 0);
     feed(at(EVENT_END, 1, 45, 79), 5, 57, 0);
     feed(at(EVENT_START, 0, 40, 79), 0);
@@ -274,7 +274,7 @@ TEST(ranges_of_a_track_nest_whoever_begins_and_ends_them)
 TEST(a_track_s_events_are_paired_in_order_of_time)
 {
     begin();
-    track_end(1, 30, 5); /* ends what thread 0 began */
+    track_end(1, 30, 5); /* ends a range of thread 0 */
     track_begin(1, 35, 5, 3);
     track_end(1, 50, 5);
     track_begin(0, 10, 5, 1);
@@ -295,7 +295,7 @@ TEST(unfinished_ranges_of_tracks_end_inside_of_what_is_around_them)
     trace_process(trace, 0)->end_ns = 500;
     trace_session(trace)->end_ns = 1000;
     track_begin(0, 10, 5, 1);
-    track_begin(2, 20, 5, 2); /* its process lives on */
+    track_begin(2, 20, 5, 2); /* its process continues */
     track_begin(0, 30, 6, 3);
     track_end(0, 40, 7);
     finish("open 1:10 d0\n"
@@ -318,7 +318,7 @@ TEST(an_edge_ends_the_ranges_of_tracks_that_its_thread_began)
     track_begin(0, 60, 5, 4);
     track_end(0, 70, 5);
     track_end(1, 80, 6);
-    finish("edge 0:50\n" /* which is of its thread alone */
+    finish("edge 0:50\n" /* an edge belongs only to its thread */
            "open 1:10 d0\n"
            "open 2:11 d1\n"
            "open 3:12 d0\n"
@@ -343,7 +343,7 @@ TEST(hidden_ranges_take_their_ends_and_are_not_seen)
     track_end(0, 61, 5);
     track_end(0, 70, 5); /* of 1 */
     track_end(0, 80, 5);
-    track_end(0, 90, 5); /* of nothing */
+    track_end(0, 90, 5); /* without a begin */
     track_begin(0, 95, 5, 3);
     track_end(0, 96, 5);
     finish("open 1:20 d0\n"
@@ -365,7 +365,7 @@ TEST(points_of_flows_pass_through)
     finish("flow 9 99:10\nflow 10 99:20\nflow 11 99:30\n", 0);
 }
 
-/* Stretches of any length, many equal times. */
+/* Runs of any length, many equal times. */
 TEST(things_are_put_in_order_of_time_and_equal_ones_stay_as_they_were)
 {
     enum { COUNT_MAX = 700 };
@@ -390,7 +390,7 @@ TEST(things_are_put_in_order_of_time_and_equal_ones_stay_as_they_were)
     }
 }
 
-/* In order of time nothing waits. */
+/* In order of time, items do not wait. */
 TEST(in_order_of_time_an_edge_comes_behind_all_that_it_ends)
 {
     begin();
@@ -427,7 +427,7 @@ TEST(a_slot_of_a_track_is_used_again)
            3);
 }
 
-/* The first range began before it, the third ends behind it. */
+/* The first range began before the selection, the third ends after it. */
 TEST(of_a_track_a_selection_has_what_lies_in_it)
 {
     static const char *const expected = "open 1:50 d0 {1=1}\n"
@@ -487,7 +487,7 @@ static int count_closed(void *context, const struct item *item)
     return 0;
 }
 
-/* Two threads take turns; what one has ended comes to the file before what the other began. */
+/* Two threads alternate; ends by one thread are in the file before the begins by the other. */
 static void take_turns(int64_t rounds, int64_t each, bool known)
 {
     begin_with(count_closed, &PASS_SELECT_ALL);
@@ -512,13 +512,13 @@ static void take_turns(int64_t rounds, int64_t each, bool known)
     settled_ns = 0;
 }
 
-/* Nothing is known of what can come, and the first event is the last to come. */
+/* Batches settle no time, and the first event arrives last. */
 TEST(at_the_limit_events_of_tracks_go_on)
 {
     begin_with(count_closed, &PASS_SELECT_ALL);
     last_ns = 0;
     closed = 0;
-    settled_ns = 1; /* nothing is settled */
+    settled_ns = 1; /* no event is settled */
     for (int64_t i = 0; i < TRACKS_WAITING_MAX; i++) {
         struct event begin = at(EVENT_TRACK_BEGIN, 0, 10 + 2 * i, 1);
         CHECK_INT(closed, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random contents behind random_samples.h. Thread-safety: none. */
+/* Random contents: implements random_samples.h. */
 #include "random_samples.h"
 
 #include "made_sample.h"
@@ -47,7 +47,7 @@ static struct label random_label(struct stacks *stacks, uint64_t bits, uint32_t 
                           .flags = bits >> 9 & 1};
 }
 
-/* With a label, for one that never got one reads as a place. */
+/* With a label, since a frame without one is read as a place. */
 static struct frame random_frame(struct stacks *stacks, uint64_t bits, uint32_t strings)
 {
     const struct label label = random_label(stacks, bits, strings);

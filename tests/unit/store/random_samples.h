@@ -7,12 +7,12 @@
 #include "sample.h"
 #include "trace.h"
 
-/* Adds frames, `count` stacks and paths, and fills the sampling and the facts of a trace; names are
- * ordinals below `strings`. */
+/* Adds frames, `count` stacks and paths, and fills in the sampling and the facts of a trace; names
+ * are ordinals below `strings`. */
 void random_stacks(struct trace *trace, uint32_t strings, uint32_t count);
 
-/* Any kinds and any values, as the format stores them: what a kind does not have is 0, times are
- * in order. Threads are below `threads`. `random` is not 0. */
+/* Any kinds and values in stored form: fields unused by a kind are 0, times are in order. Threads
+ * are below `threads`. `random` is not 0. */
 void random_samples(const struct trace *trace, uint32_t threads, uint64_t *random,
                     struct sample *samples, uint32_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random traces and events behind sample_events.h. Thread-safety: none. */
+/* Random traces and events: implements sample_events.h. */
 #include "sample_events.h"
 
 #include "random_samples.h"
@@ -70,7 +70,7 @@ static void fill_thread(struct trace *trace, uint32_t ordinal, uint32_t serial)
         thread->lost[i] = (uint64_t)i << 60;
 }
 
-/* Some below others, also of larger ordinals; units of some counters. */
+/* Some are below others, also of larger ordinals; some counters have units. */
 static void fill_tracks(struct trace *trace, unsigned processes, unsigned strings)
 {
 
@@ -87,7 +87,7 @@ static void fill_tracks(struct trace *trace, unsigned processes, unsigned string
         CHECK_INT(trace_unit_set(trace, i % 2, i, strings - i), 0);
 }
 
-/* Ordinals of strings that are there, and that are not. */
+/* Includes ordinals of missing strings. */
 static void fill_scopes(struct trace *trace)
 {
     for (uint32_t i = 1; i < SCOPES; i++) {

@@ -9,25 +9,24 @@
 
 enum { SAMPLE_THREADS_MAX = 16 };
 
-/* xorshift64*: the same numbers everywhere. */
+/* xorshift64*: the same numbers on all machines. */
 uint64_t sample_random(uint64_t *state);
 
 /* `processes` with `threads` each, and `strings` names. */
 struct trace *sample_trace(unsigned processes, unsigned threads, unsigned strings);
 
-/* Where random events come from. Times of each thread go on from batch to batch. */
+/* Source of random events. Times of each thread continue from batch to batch. */
 struct sample_source {
     uint32_t strings;
     uint64_t random; /* not 0 */
     int64_t times[SAMPLE_THREADS_MAX];
 };
 
-/* Fills `events` with any kinds and any values, as the format stores them: fields that a kind does
- * not have are 0. */
+/* Fills `events` with any kinds and values in stored form: fields unused by a kind are 0. */
 void sample_events(struct sample_source *source, uint32_t thread, struct event *events,
                    uint32_t count);
 
-/* Their key-values, for all batches. */
+/* Key-values of the events, for all batches. */
 extern const struct arg sample_args[];
 
 /* Fails the test at the first difference. */

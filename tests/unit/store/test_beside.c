@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing on a thread of its own: the same file, whatever the disk does, and nobody waits for it.
- * The disk that stalls is a FIFO that nobody reads. */
+/* Writing on a separate thread: gives the same file whatever the disk does, and never blocks the
+ * caller. The stalled disk is a FIFO without a reader. */
 #include "chunk_queue.h"
 #include "reader.h"
 #include "sample_events.h"
@@ -85,7 +85,7 @@ static void await(struct written *written, uint64_t ticket)
 {
     while (written_ticket(written) < ticket) {
         struct pollfd fd = {.fd = store_writer_fd(written->writer), .events = POLLIN};
-        CHECK(poll(&fd, 1, 10000) == 1); /* no news is lost */
+        CHECK(poll(&fd, 1, 10000) == 1); /* a notification is never lost */
     }
 }
 
@@ -127,7 +127,7 @@ TEST(a_ticket_for_nothing_is_written_at_once)
     trace_destroy(written.trace);
 }
 
-/* A reader that takes nothing until it is told to. */
+/* A reader that consumes bytes only on request. */
 struct fifo {
     int fd;
     const char *path;
@@ -142,7 +142,7 @@ static struct fifo make_fifo(void)
     return fifo;
 }
 
-/* All there is, into a file. */
+/* Copies all available bytes to a file. */
 static void take(const struct fifo *fifo, int out)
 {
     char bytes[65536];
@@ -161,14 +161,14 @@ TEST_TIMEOUT(a_disk_that_stalls_keeps_nobody, 60)
     uint64_t ticket = 0;
     unsigned seals = 0;
     begin(&written, fifo.path, true);
-    while (store_writer_has_room(written.writer)) { /* the reader takes nothing meanwhile */
+    while (store_writer_has_room(written.writer)) { /* the reader consumes no bytes meanwhile */
         for (int i = 0; i < 10; i++)
             CHECK_INT(add(&written), 0);
         CHECK_INT(store_writer_seal(written.writer, &ticket), 0);
         seals++;
     }
     CHECK(seals > 2 && seals <= CHUNK_QUEUE_MAX + 1);
-    for (int i = 0; i < 100; i++) /* there is no room, but nobody has to wait */
+    for (int i = 0; i < 100; i++) /* the queue is full, but the caller does not block */
         CHECK_INT(add(&written), 0);
     CHECK_INT(store_writer_seal(written.writer, &ticket), 0);
     store_writer_look(written.writer, &progress);
@@ -190,7 +190,7 @@ TEST_TIMEOUT(a_disk_that_stalls_keeps_nobody, 60)
     trace_destroy(written.trace);
 }
 
-/* What was sealed behind the error is not written, and what there is of the file is whole. */
+/* Chunks sealed after the error are not written, and the written part of the file is intact. */
 TEST(the_first_error_comes_later_and_sticks)
 {
     struct rlimit limit = {300000, 300000};
@@ -212,7 +212,7 @@ TEST(the_first_error_comes_later_and_sticks)
     CHECK(before > 0 && progress.written >= before && progress.written < ticket);
     CHECK_INT(store_writer_seal(written.writer, &ticket), -EFBIG);
     CHECK_INT(stat(path, &status), 0);
-    CHECK(status.st_size < 300000); /* the cut chunk is gone */
+    CHECK(status.st_size < 300000); /* the partial chunk was removed */
     CHECK_INT(store_writer_flush(written.writer), -EFBIG);
     store_writer_look(written.writer, &progress);
     CHECK(progress.written < ticket);
@@ -223,13 +223,13 @@ TEST(the_first_error_comes_later_and_sticks)
     CHECK_INT(store_reader_open(path, &reader), 0);
     while (store_reader_next(reader, &batch) == 1)
         CHECK_INT(batch.source.sequence, count++);
-    CHECK_INT(count, progress.written);              /* a batch a ticket */
-    CHECK_INT(store_reader_damage_count(reader), 1); /* only: no end mark */
+    CHECK_INT(count, progress.written);              /* one batch per ticket */
+    CHECK_INT(store_reader_damage_count(reader), 1); /* only the missing end mark */
     store_reader_close(reader);
     trace_destroy(written.trace);
 }
 
-/* The caller goes away with chunks in the queue: those that are whole in the file are kept. */
+/* The writer is abandoned with chunks in the queue: those already complete in the file are kept. */
 TEST(an_abandoned_writer_leaves_whole_chunks)
 {
     for (int round = 0; round < 20; round++) {

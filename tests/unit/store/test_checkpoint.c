@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is open is the same whether the events are looked at one by one, or only as far back as the
- * encoder's counts say. */
+/* The open items are the same whether events are scanned one by one, or only as far back as the
+ * encoder's counts require. */
 #include "checkpoint.h"
 #include "event_encode.h"
 #include "store.h"
@@ -19,7 +19,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)(state >> 33) % limit;
 }
 
-/* `deep` of 10 events push, until more is open than a checkpoint keeps. */
+/* `deep` of 10 events push, until more ranges are open than a checkpoint keeps. */
 static struct event next_event(uint64_t *depth, uint32_t deep, bool rare)
 {
     struct event event = {.kind = EVENT_POP, .name = 1 + random_below(9)};
@@ -113,7 +113,7 @@ TEST(nor_where_losses_come_between)
     }
 }
 
-/* As ranges that a reader which begins here could not know of. */
+/* Unlike ranges, which a reader that begins here could not know. */
 TEST(it_comes_behind_all_that_lasts)
 {
     struct trace *trace = trace_create();
@@ -129,7 +129,7 @@ TEST(it_comes_behind_all_that_lasts)
     trace_destroy(trace);
 }
 
-/* ---- Ids that several threads use ------------------------------------------------------------ */
+/* ---- Ids used by several threads ------------------------------------------------------------- */
 
 /* "sA5 eA7": a start of thread A at 5, then its end at 7; all of one id. */
 static bool is_mixed(const char *told)
@@ -160,7 +160,7 @@ TEST(ids_of_which_the_order_does_not_matter_are_not_mixed)
     CHECK(!is_mixed("sA1 eA2 sA3 eA4"));
     CHECK(!is_mixed("sA1 eA2 sB3 eB4"));
     CHECK(!is_mixed("sA1 sB2 eB3 eA4")); /* the later start counts in both orders */
-    CHECK(!is_mixed("eB2 sA1"));         /* an end that is told before its start */
+    CHECK(!is_mixed("eB2 sA1"));         /* an end reported before its start */
     CHECK(!is_mixed("eB2 sA1 eB4 sA3 sC5 eC6"));
     CHECK(!is_mixed("sA3 eA3 sA3"));
 }
@@ -168,7 +168,7 @@ TEST(ids_of_which_the_order_does_not_matter_are_not_mixed)
 TEST(ids_that_pair_otherwise_in_order_of_time_are_mixed)
 {
     CHECK(is_mixed("sB3 sA1"));
-    CHECK(is_mixed("sB3 sA1 eA2 eB4")); /* used again, but told first */
+    CHECK(is_mixed("sB3 sA1 eA2 eB4")); /* reused, but reported first */
     CHECK(is_mixed("sA1 eA5 sB3"));
     CHECK(is_mixed("sA1 eA2 eB6 sC1"));
     CHECK(is_mixed("eB5 sA1 sC3"));

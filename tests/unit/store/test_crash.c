@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writers that are killed, and disks that are full: what was flushed is readable, errors stick. */
+/* Killed writers and full disks: flushed data is readable, errors stick. */
 #include "reader.h"
 #include "sample_events.h"
 #include "store.h"
@@ -33,7 +33,7 @@ static const char *file_path(void)
     return path;
 }
 
-/* Adds batches whose sequence counts up; the same seed gives the same events again. */
+/* Adds batches with increasing sequence numbers; the same seed gives the same events. */
 static int add_next(struct store_writer *writer, uint32_t sequence, struct sample_source *source)
 {
     sample_events(source, 0, events, BATCH);
@@ -41,7 +41,7 @@ static int add_next(struct store_writer *writer, uint32_t sequence, struct sampl
     return store_writer_add(writer, &batch);
 }
 
-/* Writes until it is killed; tells through `flushed` how many batches are surely in the file. */
+/* Writes until killed; reports the number of batches certainly in the file through `flushed`. */
 static void write_forever(int flushed)
 {
     struct trace *trace = sample_trace(1, 1, STRINGS);
@@ -60,7 +60,7 @@ static void write_forever(int flushed)
     }
 }
 
-/* Reads from the start: the batches come in sequence and exactly. Returns how many. */
+/* Reads from the start: batches must be in sequence and unchanged. Returns their number. */
 static uint32_t check_recording(void)
 {
     struct store_reader *reader;
@@ -79,7 +79,7 @@ static uint32_t check_recording(void)
     return count;
 }
 
-/* Kills a writer after a while; returns what it said was flushed. */
+/* Kills a writer after a delay; returns its last reported number. */
 static uint32_t kill_writer(useconds_t delay_us)
 {
     int pipe_fds[2];
@@ -88,7 +88,7 @@ static uint32_t kill_writer(useconds_t delay_us)
     pid_t pid = fork();
     if (pid == 0)
         write_forever(pipe_fds[1]);
-    CHECK_INT(read(pipe_fds[0], &count, sizeof(count)), sizeof(count)); /* it runs */
+    CHECK_INT(read(pipe_fds[0], &count, sizeof(count)), sizeof(count)); /* it is running */
     flushed = count;
     usleep(delay_us);
     CHECK_INT(kill(pid, SIGKILL), 0);
@@ -110,7 +110,7 @@ TEST_TIMEOUT(killed_writer_leaves_all_it_flushed, 120)
     }
 }
 
-/* A kill may end a write at any page: the last volume is then cut inside a chunk. */
+/* A kill may cut a write at any page: the last volume is then cut inside a chunk. */
 static void check_damage(const struct store_reader *reader)
 {
     uint32_t last = store_reader_damage_count(reader) - 1;
@@ -120,7 +120,7 @@ static void check_damage(const struct store_reader *reader)
         CHECK(strstr(store_reader_damage(reader, 0)->reason, "cut inside a chunk"));
 }
 
-/* Many volumes, so that some of the kills come between two. */
+/* Many volumes, so that some of the kills occur between two. */
 TEST_TIMEOUT(killed_writer_of_volumes_leaves_all_it_flushed, 120)
 {
     uint32_t most = 0;
@@ -171,11 +171,11 @@ TEST_TIMEOUT(killed_writer_can_be_resumed_again_and_again, 120)
         CHECK_INT(check_recording(), flushed);
     }
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
-    CHECK_INT(store_reader_damage_count(reader), 1); /* only: no end mark */
+    CHECK_INT(store_reader_damage_count(reader), 1); /* only the missing end mark */
     store_reader_close(reader);
 }
 
-/* Writes until an error comes, which must stick; what was flushed before it is readable. */
+/* Writes until an error occurs, which must stick; data flushed before it is readable. */
 static void write_until_error(const char *path, int expected)
 {
     struct trace *trace = sample_trace(1, 1, STRINGS);
@@ -207,7 +207,7 @@ TEST(file_size_limit_is_an_error_not_a_signal)
     write_until_error(file_path(), -EFBIG);
     struct stat status;
     CHECK_INT(stat(file_path(), &status), 0);
-    CHECK(status.st_size < 300000); /* the cut chunk is gone */
+    CHECK(status.st_size < 300000); /* the partial chunk was removed */
 }
 
 TEST(full_file_system_is_a_sticky_error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that are cut anywhere or have any bit flipped: what is whole is read exactly, what is
- * not is named. */
+/* Recordings cut anywhere or with any bit flipped: intact parts are read exactly, damaged ones are
+ * named. */
 #include "format.h"
 #include "made_sample.h"
 #include "random_samples.h"
@@ -25,7 +25,7 @@ struct chunk {
     uint32_t first_sample, sample_count; /* of SAMPLES */
 };
 
-/* A small recording with everything in it, and where its chunks lie. */
+/* A small recording with all kinds of content, and the places of its chunks. */
 struct fixture {
     struct event events[BATCHES][BATCH];
     uint32_t threads[BATCHES];
@@ -41,7 +41,7 @@ struct fixture {
 
 static struct fixture sample;
 
-/* One of each batch. */
+/* One sample per batch. */
 static struct sample sample_of(uint32_t batch)
 {
     const struct sample made = {
@@ -123,7 +123,7 @@ static void take_batch(const struct event_batch *batch)
         sample_check_event(batch, e, &sample.events[i][e]);
 }
 
-/* Which stack it has tells which one it is; damage may have taken the definition of that. */
+/* The time identifies the sample; damage may have removed the definition of its stack. */
 static void take_sample(const struct sample *actual)
 {
     uint32_t i = actual->time_ns ? (uint32_t)(actual->time_ns / 1000000007) : 0;
@@ -147,7 +147,7 @@ static void take_samples(struct store_reader *reader)
     CHECK_INT(status, 0);
 }
 
-/* Reads the file as it is now. Returns the status of the open. */
+/* Reads the present file. Returns the status of the open. */
 static int read_sample(uint32_t *ret_damage_count)
 {
     struct store_reader *reader;
@@ -170,7 +170,7 @@ static int read_sample(uint32_t *ret_damage_count)
     return 0;
 }
 
-/* All batches are seen but those of `missing`. */
+/* All batches except those of `missing` were read. */
 static void check_seen(const struct chunk *missing)
 {
     for (uint32_t i = 0; i < BATCHES; i++) {
@@ -240,7 +240,7 @@ TEST_TIMEOUT(every_flipped_bit_costs_at_most_its_chunk, 120)
         CHECK_INT(read_sample(&damage_count), 0);
         CHECK(damage_count >= 1);
         check_seen(chunk);
-        /* The events of a lost chunk are counted where their thread goes on. */
+        /* The events of a lost chunk are counted at the next event of their thread. */
         bool goes_on = chunk && chunk->batch_count && chunk->first_batch + 3 < BATCHES;
         CHECK_INT(sample.lost, goes_on ? 3 * BATCH : 0);
         put_byte(bit / 8, sample.bytes[bit / 8]);
@@ -281,7 +281,7 @@ TEST(foreign_files_are_refused)
     CHECK_INT(store_reader_open("/tmp", &reader), -EISDIR);
 }
 
-/* A chunk each. */
+/* Each call writes a chunk. */
 static void add_marks(struct store_writer *writer, struct event *events, uint32_t count)
 {
     const struct event_batch batch = {.count = count, .events = events};
@@ -289,7 +289,7 @@ static void add_marks(struct store_writer *writer, struct event *events, uint32_
     CHECK_INT(store_writer_flush(writer), 0);
 }
 
-/* Its payload is damaged. */
+/* Damages the payload of a chunk. */
 static void damage_events(const char *path, unsigned number)
 {
     struct store_chunk_header header;
@@ -301,7 +301,7 @@ static void damage_events(const char *path, unsigned number)
     close(fd);
 }
 
-/* A span is told when it ends. */
+/* A span is reported when it ends. */
 TEST(a_gap_lies_between_what_was_told_before_it_and_behind_it)
 {
     char path[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random damage in a recording of many chunks: every batch outside the damaged chunks comes exactly
- * and in order, and what was lost is counted to the event. */
+/* Random damage in a recording of many chunks: every batch outside the damaged chunks is read
+ * exactly and in order, and lost events are counted exactly. */
 #include "reader.h"
 #include "sample_events.h"
 #include "store.h"
@@ -45,7 +45,7 @@ static void write_recording(void)
 struct tally {
     uint64_t delivered, lost;
     uint32_t damage_count;
-    bool complete; /* each thread's last batch came */
+    bool complete; /* each thread's last batch was read */
 };
 
 static bool is_corrupt_loss(const struct event_batch *batch)
@@ -54,7 +54,7 @@ static bool is_corrupt_loss(const struct event_batch *batch)
            batch->events[0].kind == EVENT_LOST && batch->events[0].level == LOSS_CORRUPT;
 }
 
-/* Makes the events anew up to the one that was delivered, which must be equal. */
+/* Recreates the events up to the delivered batch, which must be equal. */
 static void check_batch(const struct event_batch *batch, struct sample_source *source,
                         uint32_t *next)
 {
@@ -91,7 +91,7 @@ static struct tally read_recording(void)
     return tally;
 }
 
-/* Flips, overwrites or zeroes a random piece. Returns what to restore it with. */
+/* Flips, overwrites or zeroes a random piece. Saves the original bytes and returns their length. */
 static size_t damage_piece(int fd, off_t size, uint64_t *random, uint8_t *saved, off_t *ret_at)
 {
     uint8_t piece[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions of every kind come back field by field; what is foreign is skipped, what is missing
- * is made up, what leads nowhere is none. Driven by the tables themselves. */
+/* Definitions of every kind are read back field by field; unknown ones are skipped, missing ones
+ * are invented, dangling references are dropped. Driven by the field tables themselves. */
 #include "definitions.h"
 #include "fields.h"
 #include "stacks.h"
@@ -21,7 +21,7 @@ static uint64_t random_bits(void)
     return state >> 20;
 }
 
-/* What a field of the entry at `ordinal` may hold. */
+/* A valid random value of a field of the entry at `ordinal`. */
 static uint64_t random_value(const struct field *field, uint32_t ordinal)
 {
     uint64_t value = random_bits() >> random_bits() % 44;
@@ -177,7 +177,7 @@ TEST(what_damage_took_is_made_up)
     CHECK_STR(trace_string(trace, 3)->bytes, "x");
     CHECK_INT(APPLY(trace, STORE_DEFINE_THREAD, 4, 2, 1, 1, 10), 0);
     CHECK_INT(trace_thread_count(trace), 3);
-    CHECK_INT(trace_process_count(trace), 6); /* the one it is of, and those before */
+    CHECK_INT(trace_process_count(trace), 6); /* the one that is referenced, and those before it */
     CHECK_INT(trace_process_get(trace, 2)->parent, -1);
     CHECK_INT(APPLY(trace, STORE_DEFINE_STACK, 6, 3, 1, 1, 18, 1, 4), 0);
     CHECK_INT(stacks_stack_count(trace_stacks_get(trace)), 4);
@@ -189,7 +189,7 @@ TEST(what_damage_took_is_made_up)
 TEST(references_to_nowhere_are_none)
 {
     struct trace *trace = trace_create();
-    /* Process 0: parent 9; its thread that forked 9; its own parent is the second one's parent. */
+    /* Process 0: parent 9, forked by thread 9. Process 1: its own parent. */
     CHECK_INT(APPLY(trace, STORE_DEFINE_PROCESS, 27, 0, 2, /* rows */
                     2, 2, 0, 0, 0, 0, 0, 0,                /* pid ... host */
                     2, 18, 15,                             /* parents 9 and 1 */

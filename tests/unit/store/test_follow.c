@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording is read while it grows: byte by byte, nothing is missed, nothing is read twice, and
- * what is not whole yet is no damage. */
+/* A recording is read while it grows: byte by byte, no data is missed or read twice, and an
+ * incomplete end is no damage. */
 #include "random_samples.h"
 #include "reader.h"
 #include "sample_events.h"
@@ -22,7 +22,7 @@ static void path_of(const char *name, char path[256])
     snprintf(path, 256, "%s/%s", test_directory(), name);
 }
 
-/* Flushed after every other batch, so that it has many chunks. */
+/* Flushed after every other batch, to get many chunks. */
 static void write_recording(const char *path)
 {
     static struct event events[BATCH];
@@ -44,7 +44,7 @@ static void write_recording(const char *path)
         CHECK_INT(store_writer_add_samples(writer, samples, SAMPLES), 0);
         if (i % 2 == 1)
             CHECK_INT(store_writer_flush(writer), 0);
-        if (i == BATCHES / 2) { /* somebody comes later */
+        if (i == BATCHES / 2) { /* definitions added later */
             trace_thread_add(trace, 0);
             trace_string_add(trace, "late", 4);
         }
@@ -98,7 +98,7 @@ static void follow(const char *path, const char *growing, size_t step)
         size_t part = (size_t)(size - at) < step ? (size_t)(size - at) : step;
         CHECK_INT(write(out, bytes + at, part), part);
         if (!reader && store_reader_follow(growing, &reader) != 0)
-            continue; /* not even the header is there */
+            continue; /* the header is incomplete */
         CHECK(store_reader_more(reader) >= 0);
         add_all(reader, &sums);
         CHECK_INT(store_reader_damage_count(reader), 0);

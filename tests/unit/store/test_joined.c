@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings of several hosts read as one: their events at the right time, apart where they are of
- * different processes, one where they have the same name. */
+/* Recordings of several hosts read as one: events have the right time, different processes are kept
+ * separate, and equal names are unified. */
 #include "reader.h"
 #include "sample_events.h"
 #include "stacks.h"
@@ -29,7 +29,7 @@ static char *path_of(const char *name, char path[512])
     return path;
 }
 
-/* What the clock of the second host shows when the first one's shows `time_ns`. */
+/* The time on the second host's clock when the first one's is `time_ns`. */
 static int64_t on_second(int64_t time_ns)
 {
     int64_t begin_ns = BEGIN_NS - OFFSET_NS;
@@ -41,7 +41,7 @@ static uint32_t string(struct trace *trace, const char *text)
     return (uint32_t)trace_string_add(trace, text, strlen(text));
 }
 
-/* A device of the process, whose thread has the counters of it: at one place on both hosts. */
+/* A device of the process, with the counters on its thread: at one place on both hosts. */
 static void add_device(struct trace *trace)
 {
     uint32_t place = string(trace, "0000:1a:00.0");
@@ -192,7 +192,7 @@ TEST(what_is_called_the_same_is_one_name)
     store_reader_close(reader);
 }
 
-/* Runs must stay in order on both: the one that is behind goes on. */
+/* Runs must stay in order on both hosts: the command of the later one is appended. */
 TEST(a_command_that_another_begins_with_is_named_too)
 {
     struct store_reader *reader = open_both();
@@ -201,7 +201,7 @@ TEST(a_command_that_another_begins_with_is_named_too)
     store_reader_close(reader);
 }
 
-/* The third part is of the first host. */
+/* The third part is from the first host. */
 TEST(processors_of_hosts_add_up_and_recordings_of_one_share_them)
 {
     char first[512], second[512], again[512], manifest[512], again_name[] = "again.annot";
@@ -220,7 +220,7 @@ TEST(processors_of_hosts_add_up_and_recordings_of_one_share_them)
     store_reader_close(reader);
 }
 
-/* Nobody knows whether they ran at once, or what was in between. */
+/* It is unknown whether they ran concurrently, and what happened in between. */
 TEST(what_all_programs_used_is_not_known_of_several_recordings)
 {
     struct store_reader *reader = open_both();
@@ -250,7 +250,7 @@ TEST(a_merge_says_that_only_some_have_stretches_off_the_cpu)
 
 /* ---- One process in several recordings ------------------------------------------------------- */
 
-/* A recording of process 100 of the first host, by a collector that samples or does not. */
+/* A recording of process 100 of the first host, by a collector with or without sampling. */
 struct witness {
     char name[16];
     uint64_t session;
@@ -300,11 +300,11 @@ TEST(a_process_that_two_collectors_sampled_at_once_is_told)
     CHECK(!twice.one_session);
     CHECK_INT(twice.part, 0);
     CHECK_INT(twice.other, 1);
-    second.samples = false; /* it has the events, the other one the samples */
+    second.samples = false; /* one has the events, the other one the samples */
     CHECK_INT(find_twice(&first, &second).count, 0);
 }
 
-/* The sampling of a merge of one recording for each. */
+/* The sampling of the merge of one recording for each. */
 static struct trace_sampling join_samplings(const struct trace_sampling samplings[2])
 {
     char names[][2] = {"a", "b"}, path[512];
@@ -402,11 +402,11 @@ TEST(hosts_are_read_side_by_side)
     store_reader_close(reader);
 }
 
-/* ---- Code: what lies at one address ---------------------------------------------------------- */
+/* ---- Code at one address --------------------------------------------------------------------- */
 
 enum { CODES = 4, ADDRESS = 4096 };
 
-/* A native file without a build-id, one of a build, the kernel, code made at run time. */
+/* A native file without a build-id, one with a build-id, the kernel, code generated at run time. */
 static uint32_t code_frame(struct trace *trace, int code, const char *name)
 {
     struct stacks *stacks = trace_stacks(trace);
@@ -420,7 +420,7 @@ static uint32_t code_frame(struct trace *trace, int code, const char *name)
     return (uint32_t)stacks_frame(stacks, &frame);
 }
 
-/* A sample in each. */
+/* Writes one sample in each. */
 static void write_code(const char *path, unsigned host, const char *const names[CODES])
 {
     struct trace *trace = make_trace(host, 0);
@@ -485,9 +485,9 @@ TEST(only_code_of_the_same_build_has_its_name_from_another_recording)
     }
 }
 
-/* ---- Calls: names that stand for labels ------------------------------------------------------ */
+/* ---- Calls: names of labels ------------------------------------------------------------------ */
 
-/* A call of "run" of each file, its begin and end, and a range that is called so. */
+/* A call of "run" in each file, its begin and end, and a range with that name. */
 static void write_calls(const char *path, unsigned host, const char *const files[2])
 {
     struct trace *trace = make_trace(host, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans that one thread reports and others have caused: each comes back with the thread that caused
- * it, and says whose block it was in. */
+/* Spans that one thread reports and other threads caused: each is read back with the thread that
+ * caused it, and with the thread of its block. */
 #include "reader.h"
 #include "store.h"
 #include "test.h"
@@ -87,7 +87,7 @@ static void read_spans(const char *path, uint32_t emitter)
         CHECK(batch.source.end_offset == 100 || number == SPANS);
     }
     CHECK_INT(number, SPANS);
-    CHECK_INT(whole, 1); /* only the last part says that all of the block is there */
+    CHECK_INT(whole, 1); /* only the last part completes the block */
     CHECK_INT(store_reader_damage_count(reader), 0);
     store_reader_close(reader);
 }

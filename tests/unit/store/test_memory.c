@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that runs out at any allocation, and memory that must not grow with the file.
+/* Allocations that fail at any call, and memory that must not grow with the file.
  *
  * malloc, calloc and realloc are wrapped by the linker: the nth call of a run fails. */
 #include "pass.h"
@@ -26,7 +26,7 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static long calls_left = -1; /* -1: none fails */
+static long calls_left = -1; /* -1: never fails */
 static bool failed;
 
 static bool fails(void)
@@ -155,7 +155,7 @@ TEST_TIMEOUT(every_allocation_may_fail_while_resuming, 120)
         int status = store_writer_resume(file_path(), trace, &writer);
         calls_left = -1;
         CHECK_INT(status, failed ? -ENOMEM : 0);
-        CHECK_INT(read_recording(&count), 0); /* a failure has not harmed the file */
+        CHECK_INT(read_recording(&count), 0); /* a failure has not damaged the file */
         CHECK_INT(count, SMALL * BATCH);
     } while (failed);
     store_writer_abandon(writer);
@@ -175,7 +175,7 @@ TEST_TIMEOUT(reader_needs_little_memory_for_a_large_file, 120)
     struct event_batch batch;
     uint64_t count = 0;
     struct stat status;
-    pid_t pid = fork(); /* so that the writer's memory is not counted */
+    pid_t pid = fork(); /* excludes the writer's memory */
     if (pid == 0)
         _exit(write_recording(sample_trace(1, 3, STRINGS), LARGE) != 0);
     int exit_status;
@@ -189,7 +189,7 @@ TEST_TIMEOUT(reader_needs_little_memory_for_a_large_file, 120)
         count += batch.count;
     store_reader_close(reader);
     CHECK_INT(count, (uint64_t)LARGE * BATCH);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+#ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory */
     CHECK(peak_kib() - before < READER_MAX_KIB / 4);
 #endif
 }

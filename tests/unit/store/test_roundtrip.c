@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written is read: any events, any definitions, resumed or in one go. */
+/* Written data is read back: any events, any definitions, resumed or in one go. */
 #include "reader.h"
 #include "sample_events.h"
 #include "store.h"
@@ -19,7 +19,7 @@ static const char *file_path(void)
     return path;
 }
 
-/* Writes `batches` random batches; reading them again with the same seed gives the same events. */
+/* Makes random batches; the same seed gives the same events when reading. */
 struct script {
     struct event events[BATCH_MAX];
     struct sample_source source;
@@ -42,7 +42,7 @@ static struct event_batch next_batch(struct script *script)
                                 0};
 }
 
-/* What a batch says of later ones holds. */
+/* Later events respect a batch's settled time. */
 static void check_settled(const struct event_batch *batch, int64_t *settled_ns)
 {
     for (uint32_t e = 0; e < batch->count; e++)
@@ -116,7 +116,7 @@ TEST(resumed_recording_reads_as_one)
     CHECK_INT(store_writer_flush(writer), 0);
     CHECK_INT(store_writer_pending_bytes(writer), 0);
     store_writer_abandon(writer);
-    CHECK_INT(truncate(file_path(), 8 << 20), 0); /* zeros behind the last whole chunk */
+    CHECK_INT(truncate(file_path(), 8 << 20), 0); /* zeros after the last complete chunk */
 
     CHECK_INT(store_reader_open(file_path(), &reader), 0);
     CHECK_INT(store_writer_resume(file_path(), store_reader_trace(reader), &writer), 0);
@@ -137,8 +137,8 @@ TEST(resumed_recording_reads_as_one)
     trace_destroy(trace);
 }
 
-/* Batches that are too large for one, of few events with very many key-values or of many with few,
- * and more shapes of key-values than a chunk keeps. */
+/* Batches too large for one chunk, of few events with very many key-values or of many with few, and
+ * more shapes of key-values than a chunk keeps. */
 static void check_large(uint32_t event_count, uint32_t each)
 {
     static struct event events[70000];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets and value types that a recording defines come back with their names; what a reader does not
- * know, or damage took, is carried through and taken for nothing else. */
+/* Sets and value types defined by a recording are read back with their names; unknown or damaged
+ * ones are preserved and not mistaken for others. */
 #include "reader.h"
 #include "sample_events.h"
 #include "store.h"
@@ -44,7 +44,7 @@ static struct store_reader *open_reader(void)
     return reader;
 }
 
-/* All of them, at most `size`; they stay until the next reading. */
+/* Reads all samples; they stay valid until the next read. */
 static uint32_t read_all(struct store_reader *reader, const struct sample **ret_samples)
 {
     uint32_t count = 0;
@@ -52,7 +52,7 @@ static uint32_t read_all(struct store_reader *reader, const struct sample **ret_
     return count;
 }
 
-/* What a later version may write: a heap, a tree of calls, and a set with a flag of its own. */
+/* A possible later version: a heap, a call tree, and a set with a new flag. */
 struct later {
     struct trace *trace;
     unsigned pages, heap, calls, strange;
@@ -136,7 +136,7 @@ TEST(only_what_is_known_to_be_cpu_time_is)
     for (int i = 0; i < 4; i++)
         CHECK_INT(sample_cpu_ns(sets, &samples[i]), 0);
     CHECK_INT(sample_cpu_ns(sets, &samples[4]), 99);
-    CHECK_INT(samples[3].value_count, 4); /* of a set that nobody knows: as it was written */
+    CHECK_INT(samples[3].value_count, 4); /* of an unknown set: as written */
     CHECK_INT(samples[3].values[3], 8);
     CHECK_STR(trace_set_name(store_reader_trace(reader), 9, name), "set 9");
     CHECK_STR(trace_value_name(store_reader_trace(reader), 40, name), "value 40");
@@ -144,7 +144,7 @@ TEST(only_what_is_known_to_be_cpu_time_is)
     trace_destroy(later.trace);
 }
 
-/* The definitions say one value, the samples have two; or a stretch has parts that don't add up. */
+/* The definition has one value, the samples two; or the parts of a stretch do not add up. */
 TEST(samples_that_are_not_as_their_set_says_are_damage)
 {
     struct later later = make_later();
@@ -154,7 +154,7 @@ TEST(samples_that_are_not_as_their_set_says_are_damage)
                                        .types = {VALUE_TYPE_BLOCKED, VALUE_TYPE_RUNNABLE}};
     struct store_writer *writer = create_writer(later.trace);
     unsigned next = sample_sets_count(trace_sets_get(later.trace));
-    /* Unknown when they are written, so nothing is made to fit. */
+    /* Unknown when written, so values are not adjusted. */
     add(writer, (struct sample){.set = (uint16_t)next, .time_ns = 100, .end_ns = 200},
         (const int64_t[]){10, 20}, 2);
     add(writer, (struct sample){.set = SAMPLE_SET_CPU, .time_ns = 300}, (const int64_t[]){99}, 1);
@@ -176,7 +176,8 @@ TEST(no_definition_takes_the_place_of_another)
     const struct sample_set one = {.name = 1, .count = 1, .types = {VALUE_TYPE_CYCLES}};
     struct sample_set other = one;
     other.types[0] = VALUE_TYPE_CPU;
-    CHECK_INT(sample_sets_define(sets, SAMPLE_SET_OFF_CPU, &one), 0); /* the format's own stays */
+    CHECK_INT(sample_sets_define(sets, SAMPLE_SET_OFF_CPU, &one),
+              0); /* the format's own definition stays */
     CHECK_INT(sample_set_get(sets, SAMPLE_SET_OFF_CPU)->count, 2);
     CHECK_INT(sample_sets_define(sets, 20, &one), 0);
     CHECK(sample_sets_define(sets, 20, &other) < 0);

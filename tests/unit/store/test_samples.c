@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples come back as they were written, beside events, after a resume and after damage, and cost
- * few bytes; foreign payloads are read inside their bounds. */
+/* Samples are read back as written, between events, after a resume and after damage, and take few
+ * bytes; reads of untrusted payloads stay within bounds. */
 #include "format.h"
 #include "random_samples.h"
 #include "reader.h"
@@ -39,7 +39,7 @@ static void write_groups(struct store_writer *writer, const struct trace *trace,
     }
 }
 
-/* Reads samples one by one, so that groups need not be those of the reader. */
+/* Reads samples one by one, independent of the reader's groups. */
 struct cursor {
     struct store_reader *reader;
     const struct sample *samples;
@@ -111,8 +111,8 @@ TEST(random_samples_come_back_exactly)
     trace_destroy(trace);
 }
 
-/* A trace that grows while it is written: each sample's stack is new, and its definition must be
- * in the file before it. */
+/* A trace that grows while it is written: each sample's stack is new, and its definition must
+ * precede it in the file. */
 TEST(samples_and_events_and_their_definitions_stay_apart_and_in_order)
 {
     struct trace *trace = make_trace();
@@ -276,8 +276,8 @@ TEST(names_are_added_to_what_was_read_only)
     store_reader_close(first);
 }
 
-/* What a sampler at 99 Hz gives: steady times, few stacks at a time, mostly the same CPU. */
-/* The stack of three frames that sample `i` has; every tenth has the same one. */
+/* Data of a sampler at 99 Hz: regular times, few stacks at a time, mostly the same CPU. */
+/* The stack of three frames of sample `i`; every tenth has the same one. */
 static void frames_of(uint32_t i, uint32_t frames[3])
 {
     uint32_t kind = i % 10 ? i : 0;
@@ -289,7 +289,7 @@ static void frames_of(uint32_t i, uint32_t frames[3])
 TEST(stacks_that_were_written_may_be_forgotten)
 {
     enum { SAMPLES = 20000 };
-    struct trace *trace = make_trace(); /* it has frames 1 to 11 */
+    struct trace *trace = make_trace(); /* with frames 1 to 11 */
     struct store_writer *writer = create_writer(trace);
     struct stacks *stacks = trace_stacks(trace);
     uint32_t frames[3], actual[3], shared = 0, last = 0;
@@ -350,7 +350,7 @@ TEST(a_sample_costs_few_bytes)
             SAMPLE_VALUES(10101010),
         };
         CHECK_INT(store_writer_add_samples(writer, &sample, 1), 0);
-        if (i % 400 == 399) /* every half a second */
+        if (i % 400 == 399) /* every half second */
             CHECK_INT(store_writer_flush(writer), 0);
     }
     double bytes = (double)(store_writer_file_bytes(writer) - before) / COUNT;
@@ -407,7 +407,7 @@ TEST(a_damaged_chunk_costs_its_samples_and_is_named)
     trace_destroy(trace);
 }
 
-/* Every consumer relies on: times in order, values that are there and within their limits. */
+/* Invariants for every consumer: times in order, values present and within their limits. */
 static void check_normal(const struct sample *sample)
 {
     int64_t length_ns = sample->end_ns - sample->time_ns;
@@ -435,7 +435,7 @@ TEST(any_changed_payload_is_read_inside_its_bounds)
         struct sample sample;
         int64_t values[SAMPLE_VALUES_MAX];
         size_t cut = round % 4 ? size : sample_random(&random) % size;
-        uint8_t *exact = malloc(cut + 1); /* so that a sanitizer sees an overread */
+        uint8_t *exact = malloc(cut + 1); /* so that a sanitizer detects an overread */
         memcpy(changed, payload, size);
         for (int i = 0; i < 1 + round % 3; i++)
             changed[sample_random(&random) % (round % 2 ? 40 : size)] ^=

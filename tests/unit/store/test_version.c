@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings of other versions: a newer major number is refused, everything that a newer minor one
- * may add is skipped by its length. The files are made by hand, from docs/recording-format.md. */
+/* Recordings of other versions: a newer major number is refused, additions of a newer minor one are
+ * skipped by their length. The files are composed by hand, from docs/recording-format.md. */
 #include "chunk.h"
 #include "format.h"
 #include "hash.h"
@@ -51,7 +51,7 @@ static void add_chunk(uint8_t type, uint8_t flags, const uint8_t *payload, size_
     CHECK(fwrite(payload, 1, size, file) == size);
 }
 
-/* One thread of one process, with entries and fields that this version does not know. */
+/* One thread of one process, with entries and fields unknown to this version. */
 static void add_definitions(void)
 {
     static const uint8_t payload[] = {
@@ -76,8 +76,8 @@ enum {
     LATER_EVENTS = 10,
 };
 
-/* A writer of a later version: kinds that open and close, with key-values, traits and fields that
- * nobody knows here. What we know of lies between:
+/* A writer of a later version: kinds that open and close, with key-values, traits and fields
+ * unknown here, between known events:
  *
  *     PUSH "run" {1=5} | unknown open {1="a", 2=?} | PUSH | unknown point | POP, depth 2 |
  *     unknown close, depth 1 | unknown open | unknown close, implied | PUSH "run" {1=7} | POP */
@@ -93,11 +93,11 @@ static void add_events(void)
         2, 0,                                                /* name 1 */
         1, 2, VALUE_INT64,                                   /* one, with key 1 */
         10,                                                  /* 5 */
-        /* 2: two key-values, of which the second has a value of a later kind; fields 13 and 14 */
+        /* 2: two key-values, the second with a value of a later kind; fields 13 and 14 */
         UNKNOWN_OPEN, EVENT_CALL | EVENT_OPENS | UNKNOWN_TRAIT, 1, 0, 0x80, 0xc1, 1, 0, 0, 2, 0,
-        VALUE_STRING, 2, 77, 2, 'o', 'f', 0, /* of the shape: field 13 two bytes, field 14 none */
+        VALUE_STRING, 2, 77, 2, 'o', 'f', 0, /* of the shape: field 13 two bytes, field 14 absent */
         2, 84,                               /* values */
-        0, 3, 'x', 'y', 'z',                 /* of the event: field 13 none, field 14 three bytes */
+        0, 3, 'x', 'y', 'z', /* of the event: field 13 absent, field 14 three bytes */
         /* 3 */
         EVENT_PUSH, EVENT_CALL | EVENT_OPENS, 0, 0, 0, 0, 0,
         /* 4: a value of a later kind, an id, an end */
@@ -105,7 +105,7 @@ static void add_events(void)
         STORE_FIELD_ID | STORE_FIELD_END | STORE_FIELD_VALUE, 0, 0, 8, 6, 84,
         /* 5 */
         EVENT_POP, EVENT_CALL | EVENT_CLOSES, 0, 0, STORE_FIELD_DEPTH_IMPLIED, 1, 0,
-        /* 6: with an id, which lies where the depth does */
+        /* 6: with an id, stored in the place of the depth */
         UNKNOWN_CLOSE, EVENT_CALL | EVENT_CLOSES, 0, 0, STORE_FIELD_DEPTH | STORE_FIELD_ID, 0, 0, 1,
         100,
         /* 7 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording in several files reads as one; each file is one alone; what is missing is said. */
+/* A recording in several files reads as one; each file is readable alone; missing ones are
+ * named. */
 #include "pass.h"
 #include "reader.h"
 #include "sample_events.h"
@@ -24,7 +25,7 @@ static char *path_of(const char *name, char path[512])
     return path;
 }
 
-/* Each batch leaves one range open that the thread's next batch closes first. */
+/* Each batch leaves one range open, which the thread's next batch closes first. */
 static uint32_t fill(struct event *events, uint32_t thread, uint32_t round, int64_t *at_ns)
 {
     uint32_t count = 0;
@@ -152,7 +153,7 @@ static off_t size_of(const char *name)
     return status.st_size;
 }
 
-/* Numbers that shrink as real ones do; none of `noise` bits at most. */
+/* Numbers that compress like real ones; at most `noise` random bits each. */
 static void add_counters(struct store_writer *writer, uint32_t rounds, uint32_t noise)
 {
     static uint64_t seed = 1;
@@ -185,7 +186,8 @@ static uint32_t check_sizes(const char *path, off_t least, off_t most)
     return count;
 }
 
-/* Whatever the first chunks shrink by: those of names and a few events hardly do. */
+/* Independent of the compression of the first chunks: those of names and a few events hardly
+ * compress. */
 TEST(a_volume_ends_close_to_the_size_that_was_asked_for)
 {
     static const uint32_t noises[] = {8, 24, 60}, rounds[] = {100000, 40000, 20000};
@@ -206,7 +208,7 @@ TEST(a_volume_ends_close_to_the_size_that_was_asked_for)
         }
 }
 
-/* What shrank well, and then not at all. */
+/* Data that compresses well, followed by incompressible data. */
 TEST(a_volume_exceeds_its_size_by_one_chunk_at_most)
 {
     char many[512];
@@ -285,7 +287,7 @@ static int take(void *context, const struct item *item)
     return 0;
 }
 
-/* What is open where it begins is cut there, nothing is an orphan. */
+/* Items open at its begin are cut there; it has no orphans. */
 TEST(a_volume_alone_is_a_recording_from_where_it_begins)
 {
     char many[512], last[512], alone[512], name[64];
@@ -311,8 +313,8 @@ static void cut_to(const char *path, off_t size)
     CHECK_INT(truncate(path, size), 0);
 }
 
-/* Wherever its writer dies while it turns to the last volume, all before is there, and the
- * recording can be continued. */
+/* If the writer dies at any step of switching to the last volume, all previous data is present, and
+ * the recording can be continued. */
 TEST(dying_between_two_volumes_loses_nothing)
 {
     static const off_t sizes[] = {0, 1, 63, 64, 100, 200, 128 + 64};
@@ -421,7 +423,7 @@ TEST(overwriting_a_volume_takes_no_other_along)
     CHECK_INT(access(path_of("x.3.annot", volume), F_OK), 0);
 }
 
-/* Files that another recording, or no recording, has at the names of volumes. */
+/* Files of other recordings, or other files, with the names of volumes. */
 TEST(overwriting_a_recording_spares_what_is_not_its_own)
 {
     char path[512], other[512], volume[512];
@@ -436,13 +438,13 @@ TEST(overwriting_a_recording_spares_what_is_not_its_own)
     CHECK(memcmp(&whole, &sums, sizeof(sums)) == 0);
     CHECK_INT(access(path_of("x.1.annot", volume), F_OK), 0);
     CHECK_INT(unlink(other), 0);
-    CHECK_INT(unlink(path), 0); /* leaves volumes that are nobody's */
+    CHECK_INT(unlink(path), 0); /* leaves volumes without a recording */
     write_recording(path, 4096);
     CHECK(count_volumes(path) > 3);
     trace_destroy(trace);
 }
 
-/* Its set is not known any more. */
+/* The set id becomes unreadable. */
 static void damage_header(const char *path)
 {
     int fd = open(path, O_WRONLY);
@@ -450,7 +452,7 @@ static void damage_header(const char *path)
     close(fd);
 }
 
-/* All of it is read, and the header named. */
+/* All data is read, and the header is named. */
 static void check_damaged(const char *path, const char *damaged, const struct sums *whole)
 {
     struct store_reader *reader = open_recording(path);
@@ -496,7 +498,7 @@ static void check_busy(const char *path, const struct trace *trace)
     CHECK_INT(store_writer_resume(path, trace, &writer), -EBUSY);
 }
 
-/* The full ones as well: they are part of what is being written. */
+/* Includes the full volumes: they are part of the recording in progress. */
 TEST(no_volume_of_a_recording_that_is_written_is_written_by_another)
 {
     char path[512], whole[512], volume[512], name[64];
@@ -519,7 +521,8 @@ TEST(no_volume_of_a_recording_that_is_written_is_written_by_another)
     trace_destroy(trace);
 }
 
-/* One id, two starts of which the later one is told first; by two writers of one recording. */
+/* One id with two starts, of which the later one is reported first; by two writers of one
+ * recording. */
 static void add_start(struct store_writer *writer, uint32_t thread, int64_t time_ns)
 {
     struct event start = {.kind = EVENT_START, .thread = thread, .time_ns = time_ns, .id = 5};
