@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See calls_scene.h. */
+/* Implements calls_scene.h. */
 #include "calls_scene.h"
 
 struct maker_events seen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process in which functions of Python are called, as one block of one thread tells. */
+/* A process with calls of Python functions, recorded in one block of one thread. */
 #ifndef ANNOT_CALLS_SCENE_H
 #define ANNOT_CALLS_SCENE_H
 
@@ -12,7 +12,7 @@ extern struct annot_block *block;
 void scene_begin(void);
 void scene_end(void);
 
-/* The id of a CODE. */
+/* The string id of a CODE. */
 uint32_t scene_code(const char *text);
 void scene_record(uint8_t kind, uint64_t time, uint32_t name, uint8_t level);
 

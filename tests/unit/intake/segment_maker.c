@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See segment_maker.h. */
+/* Implements segment_maker.h. */
 #include "segment_maker.h"
 
 #include "clock_map.h"

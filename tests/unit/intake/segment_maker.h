@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A segment made by hand, in private memory, for tests of what reads it. One thread per object. */
+/* A segment composed by hand, in private memory, for tests of its readers. One thread per
+ * object. */
 #ifndef ANNOT_SEGMENT_MAKER_H
 #define ANNOT_SEGMENT_MAKER_H
 
@@ -24,15 +25,15 @@ void maker_destroy(struct maker *maker);
 /* The id of a text in its string table. */
 uint32_t maker_string(struct maker *maker, uint8_t kind, uint16_t number, const char *text);
 
-/* A block of thread `serial`, empty. */
+/* An empty block of thread `serial`. */
 struct annot_block *maker_block(struct maker *maker, uint32_t index, uint32_t serial,
                                 uint32_t sequence, uint32_t state);
 
-/* Appends a record with what follows its base. */
+/* Appends a record with the parts after its base. */
 void maker_record(struct annot_block *block, struct annot_record record, const void *parts,
                   uint32_t parts_size);
 
-/* Everything that a drain hands on. */
+/* Collects the events of a drain. */
 struct maker_events {
     struct trace *trace;
     struct clock_map clock;

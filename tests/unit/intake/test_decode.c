@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Flows, tracks, key-values, structs, groups of counters, units, functions: from records made by
- * hand to events, also from records that no libannot writes. */
+/* Flows, tracks, key-values, structs, groups of counters, units, functions: records composed by
+ * hand are converted to events, including records that libannot never writes. */
 #include "schema.h"
 #include "segment_maker.h"
 #include "test.h"
@@ -132,7 +132,7 @@ TEST(flows_have_their_id_and_name)
     flow(2000, ANNOT_REC_FLOW_BEGIN, UINT64_MAX, name_of("request"));
     flow(2001, ANNOT_REC_FLOW_STEP, 7, 0);
     flow(2002, ANNOT_REC_FLOW_END, 7, 0);
-    flow(2003, ANNOT_REC_FLOW_END, 0, 0); /* no flow at all */
+    flow(2003, ANNOT_REC_FLOW_END, 0, 0); /* not a flow */
     drain();
     CHECK_INT(event_at(0, EVENT_FLOW_BEGIN)->id, UINT64_MAX);
     CHECK_STR(text(seen.events[0].name), "request");
@@ -166,7 +166,7 @@ TEST(tracks_are_entries_of_the_trace_with_names_and_parents)
     CHECK_STR(text(child->name), "request 17");
     const struct trace_lane *parent = trace_lane_get(seen.trace, child->parent - 1);
     CHECK_INT(parent->id, 71);
-    CHECK_STR(text(parent->name), "requests"); /* though it never emitted */
+    CHECK_STR(text(parent->name), "requests"); /* although it never emitted an event */
     CHECK_INT(parent->parent, 0);
     end();
 }
@@ -415,7 +415,7 @@ TEST(struct_becomes_one_key_value_for_each_field)
     end();
 }
 
-/* The text lies, or the bytes are others, or there is no text at all: bytes, counted. */
+/* The schema is wrong, does not match the bytes, or is missing: shows bytes, and counts it. */
 TEST(struct_that_is_not_its_schema_is_shown_as_bytes)
 {
     static const char *const lies[] = {
@@ -424,32 +424,32 @@ TEST(struct_that_is_not_its_schema_is_shown_as_bytes)
         "a\x1f"
         "4\x1f"
         "1\x1f"
-        "1\x1f", /* ends behind the struct       */
+        "1\x1f", /* ends after the struct */
         "lie\x1f"
         "8\x1e"
         "a\x1f"
         "5\x1f"
         "0\x1f"
-        "9\x1f", /* an array that does           */
+        "9\x1f", /* an array that ends after it */
         "lie\x1f"
         "8\x1e"
         "a\x1f"
         "5\x1f"
         "9\x1f"
-        "1\x1f", /* begins behind it             */
+        "1\x1f", /* begins after it */
         "lie\x1f"
         "9\x1e"
         "a\x1f"
         "5\x1f"
         "0\x1f"
-        "1\x1f", /* another size than the bytes  */
+        "1\x1f", /* a size that differs from the bytes */
         "lie\x1f"
         "99999999999999999999\x1e"
         "a\x1f"
-        "5\x1f", /* no number                    */
+        "5\x1f", /* not a number */
         "lie\x1f"
         "8\x1e"
-        "a", /* no fields' parts             */
+        "a", /* without fields' parts */
         "lie",
     };
     begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Order, completeness and decoding, on segments made by hand. */
+/* Order, completeness and decoding, with segments composed by hand. */
 #include "clock_now.h"
 #include "segment_maker.h"
 #include "test.h"
@@ -60,16 +60,16 @@ TEST(thread_that_left_is_forgotten_when_all_of_it_is_read)
     maker->page.shared.thread_high = 1;
     struct annot_block *block = maker_block(maker, 0, 1, 0, ANNOT_BLOCK_CLAIMED);
     mark(block, 2000, 0);
-    for (uint32_t serial = 2; serial < 6; serial++) /* without a record any more */
+    for (uint32_t serial = 2; serial < 6; serial++) /* their records are freed */
         mark(maker_block(maker, serial, serial, 0, ANNOT_BLOCK_RELEASED), 2000, 0);
     maker_attach(&seen, maker);
-    for (int i = 0; i < 3; i++) { /* their blocks are still there */
+    for (int i = 0; i < 3; i++) { /* their blocks still exist */
         drain_visit(seen.drain, DRAIN_CLAIMED);
         CHECK_INT(drain_publish(seen.drain), 0);
         CHECK_INT(seen.drain->threads.count, 5);
     }
     drain_free(seen.drain, DRAIN_ALL);
-    drain_visit(seen.drain, DRAIN_RELEASED); /* does not look at all */
+    drain_visit(seen.drain, DRAIN_RELEASED); /* does not visit them */
     CHECK_INT(drain_publish(seen.drain), 0);
     CHECK_INT(seen.drain->threads.count, 5);
     drain_visit(seen.drain, DRAIN_CLAIMED);
@@ -85,7 +85,7 @@ TEST(thread_that_left_is_forgotten_when_all_of_it_is_read)
     maker_destroy(maker);
 }
 
-/* Of a span that somebody reports of thread `serial`. */
+/* A span reported by another thread for thread `serial`. */
 static void own_span(struct annot_block *block, uint32_t serial, uint64_t begin, uint64_t end)
 {
     const struct {
@@ -105,10 +105,10 @@ TEST(what_threads_did_lies_on_their_own_lanes)
     maker->page.shared.thread_high = 1;
     struct annot_block *block = maker_block(maker, 0, 2, 0, ANNOT_BLOCK_RELEASED);
     mark(maker_block(maker, 1, 1, 0, ANNOT_BLOCK_RELEASED), 2000, 0);
-    own_span(block, 1, 2100, 2400); /* it has told something itself, */
-    own_span(block, 3, 2200, 2300); /* nothing, but lives, */
-    own_span(block, 9, 2200, 2300); /* is not known */
-    own_span(block, 1, 2400, 2300); /* a time that cannot be */
+    own_span(block, 1, 2100, 2400); /* it has emitted events, */
+    own_span(block, 3, 2200, 2300); /* it has emitted no events, but lives, */
+    own_span(block, 9, 2200, 2300); /* it is unknown */
+    own_span(block, 1, 2400, 2300); /* an impossible time */
     maker_attach(&seen, maker);
     drain_visit(seen.drain, DRAIN_RELEASED);
     CHECK_INT(drain_finish(seen.drain), 0);
@@ -134,7 +134,7 @@ TEST(what_threads_did_lies_on_their_own_lanes)
     maker_destroy(maker);
 }
 
-/* Of each event: the serial of its thread, and that one's number with the system. */
+/* Checks each event's thread: its serial, and its tid. */
 static void check_own_spans(const uint32_t serials[], unsigned count)
 {
     CHECK_INT(seen.count, count);
@@ -145,7 +145,7 @@ static void check_own_spans(const uint32_t serials[], unsigned count)
     }
 }
 
-/* Its record is somebody else's by now, and its block, in which nothing is, was not read yet. */
+/* Its record has a new owner, and its block, which is empty, was not read yet. */
 TEST(thread_that_left_and_told_nothing_did_what_others_tell_of_it)
 {
     struct maker *maker = maker_create();
@@ -178,7 +178,7 @@ TEST(thread_that_is_not_known_is_looked_for_again_at_the_next_visit)
     maker_destroy(maker);
 }
 
-/* A segment that makes threads up without end costs itself only. */
+/* A segment that invents threads without end is limited to its own loss. */
 TEST(too_many_threads_end_their_segment_not_the_recording)
 {
     struct maker *maker = maker_create();
@@ -196,7 +196,7 @@ TEST(too_many_threads_end_their_segment_not_the_recording)
     maker_destroy(maker);
 }
 
-/* A thread may hold a full block while it fills the next: no gap, and nothing out of order. */
+/* A thread may hold a full block while it fills the next: no gap, and correct order. */
 TEST(later_block_waits_while_the_earlier_one_is_being_filled)
 {
     struct maker *maker = maker_create();
@@ -284,7 +284,7 @@ TEST(every_part_of_a_record_is_decoded)
     CHECK_INT(event->level, 2);
     CHECK_INT(seen.events[1].kind, EVENT_END);
     CHECK_INT(seen.events[1].id, 77);
-    CHECK_INT(seen.count, 3); /* the unknown kind is no event, whatever its flags */
+    CHECK_INT(seen.count, 3); /* the unknown kind is not an event, whatever its flags */
     CHECK_STR(text(seen.events[2].name), "inside");
     maker_detach(&seen);
     maker_destroy(maker);
@@ -360,13 +360,13 @@ TEST(losses_that_no_block_told_come_at_the_end)
     CHECK_INT(seen.events[1].kind, EVENT_LOST);
     CHECK_INT(seen.events[1].value.uint64, 9);
     CHECK_INT(trace_thread_get(seen.trace, 0)->lost[LOSS_POOL_FULL], 9);
-    CHECK_INT(drain_finish(seen.drain), 0); /* told once */
+    CHECK_INT(drain_finish(seen.drain), 0); /* reported once */
     CHECK_INT(seen.count, 2);
     maker_detach(&seen);
     maker_destroy(maker);
 }
 
-/* A free record goes on to show what its last owner lost. */
+/* A free record continues to show the losses of its last owner. */
 TEST(losses_of_a_thread_that_left_are_told_once)
 {
     struct maker *maker = maker_create();
@@ -422,7 +422,7 @@ TEST(recovery_goes_on_where_the_recording_ends)
     drain_visit(seen.drain, DRAIN_RELEASED);
     CHECK_INT(seen.count, 2 + 4);
     CHECK_INT(seen.events[0].time_ns, 2012);
-    CHECK_INT(seen.drain->done.count, 3); /* the first block goes back unread */
+    CHECK_INT(seen.drain->done.count, 3); /* the first block is returned unread */
     maker_detach(&seen);
     maker_destroy(maker);
 }
@@ -455,7 +455,7 @@ TEST(geometry_that_overlaps_or_overflows_is_refused)
 
 enum { TAKES = 40 * 1000 * 1000 };
 
-/* One record taken by thread after thread, as libannot fills it. */
+/* One record taken by many threads in turn, with libannot's order of stores. */
 static void *take_again_and_again(void *context)
 {
     struct annot_thread *thread = context;
@@ -480,7 +480,7 @@ TEST(losses_are_never_read_with_the_serial_of_another_thread)
     pthread_t writer;
     uint64_t whole = 0;
     maker_attach(&seen, maker);
-    CHECK_INT(segment_read_thread(&seen.segment, 0, &record), 0); /* nobody's */
+    CHECK_INT(segment_read_thread(&seen.segment, 0, &record), 0); /* without an owner */
     CHECK_INT(pthread_create(&writer, NULL, take_again_and_again, &maker->threads[0]), 0);
     while (record.serial < TAKES) {
         if (segment_read_thread(&seen.segment, 0, &record) != 1)

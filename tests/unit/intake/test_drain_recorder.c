@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading flight recorders, on segments made by hand: what is left of a thread accounts for what
- * is not, and shows the ranges that are open. */
+/* Reads flight recorders, in segments composed by hand: the remaining blocks of a thread account
+ * for the overwritten ones, and list the open ranges. */
 #include "clock_now.h"
 #include "drain_recorder.h"
 #include "segment_maker.h"
@@ -56,7 +56,7 @@ TEST(nothing_is_read_before_the_end)
     CHECK_INT(maker->states[0], ANNOT_BLOCK_RELEASED);
     CHECK_INT(seen.count, 0);
     CHECK_INT(drain_visit(seen.drain, DRAIN_DEAD), 16);
-    CHECK_INT(drain_visit(seen.drain, DRAIN_DEAD), 0); /* nothing twice */
+    CHECK_INT(drain_visit(seen.drain, DRAIN_DEAD), 0); /* once only */
     CHECK_INT(seen.count, 1);
     end(maker);
 }
@@ -109,7 +109,7 @@ TEST(first_block_that_is_left_tells_what_was_overwritten)
     end(maker);
 }
 
-/* Their begins are not lost: they are here. */
+/* Their begins are not lost, but listed in the block. */
 TEST(open_ranges_begin_when_they_began)
 {
     struct maker *maker = make_recorder();
@@ -141,7 +141,7 @@ TEST(open_ranges_begin_when_they_began)
     end(maker);
 }
 
-/* Of 40 only the innermost 32 are told: the gap says that others are open below them. */
+/* Of 40, only the innermost 32 are listed: the gap indicates that others are open below them. */
 TEST(ranges_below_the_told_ones_keep_their_level)
 {
     struct maker *maker = make_recorder();
@@ -184,7 +184,7 @@ TEST(thread_without_any_block_left_is_counted_by_its_record)
     maker->page.shared.thread_high = 1;
     maker_attach(&seen, maker);
     CHECK_INT(drain_publish(seen.drain), 0);
-    CHECK_INT(trace_thread_count(seen.trace), 0); /* its blocks may be there: nobody looked */
+    CHECK_INT(trace_thread_count(seen.trace), 0); /* its blocks may exist: they were not visited */
     CHECK_INT(drain_visit(seen.drain, DRAIN_DEAD), 0);
     CHECK_INT(drain_finish(seen.drain), 0);
     CHECK_INT(seen.count, 1);
@@ -222,14 +222,14 @@ TEST(blocks_that_are_being_taken_are_read_and_free_ones_are_not)
     end(maker);
 }
 
-/* ---- Beside a writer ------------------------------------------------------------------------- */
+/* ---- Concurrently with a writer -------------------------------------------------------------- */
 
 enum { ROUNDS = 20000 };
 
 static struct maker *shared;
 static uint32_t stop_writing;
 
-/* Fills one block again and again, as libannot does; each time all words are the round's number. */
+/* Fills one block repeatedly, with libannot's order of stores; all words are the round's number. */
 static void *rewrite(void *context)
 {
     struct annot_block *block = (void *)shared->blocks[0];

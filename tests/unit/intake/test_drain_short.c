@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that are too short to be wanted: what stays of a thread's events, and when it is told. */
+/* Calls below the minimum duration: the events that remain, and the time at which they are
+ * published. */
 #include "calls_scene.h"
 #include "test.h"
 
@@ -22,13 +23,13 @@ static void call(const char *text, uint64_t time)
     scene_record(ANNOT_REC_PUSH, time, scene_code(text), 0);
 }
 
-/* So many ranges are open behind it. */
+/* `depth`: ranges open after it. */
 static void leave(uint64_t time, uint32_t depth)
 {
     scene_record(ANNOT_REC_POP, time, depth, 0);
 }
 
-/* "+NAME" and "-DEPTH" of all that was handed on. */
+/* "+NAME" and "-DEPTH" of all published events. */
 static const char *told(void)
 {
     static char text[512];
@@ -69,7 +70,7 @@ TEST(calls_that_do_not_last_are_left_out)
     scene_end();
 }
 
-/* A call in which something else was recorded stays around it. */
+/* A call that contains other records is kept. */
 TEST(short_calls_with_something_inside_stay)
 {
     scene_begin();
@@ -87,18 +88,18 @@ TEST(short_calls_with_something_inside_stay)
     leave(1010, 0);
     drain();
     CHECK_STR(told(), "+f +g +range -2 -1 *range -0 ");
-    CHECK_INT(seen.drain->short_count, 1); /* what went on was counted when it began */
+    CHECK_INT(seen.drain->short_count, 1); /* a continued call was counted at its begin */
     scene_end();
 }
 
-/* What comes now is in the thread's next block, which is read by itself. */
+/* Later records are in the thread's next block, which is read separately. */
 static void look_on(uint32_t sequence, uint32_t state)
 {
     drain_visit(seen.drain, state == ANNOT_BLOCK_RELEASED ? DRAIN_RELEASED : DRAIN_CLAIMED);
     block = maker_block(maker, sequence, 1, sequence, state);
 }
 
-/* Over as many looks as it takes, and as soon as it is known. */
+/* Over any number of visits, as soon as the duration is known. */
 TEST(calls_wait_until_it_is_known_whether_they_last)
 {
     scene_begin();
@@ -117,7 +118,7 @@ TEST(calls_wait_until_it_is_known_whether_they_last)
     call(LASTING("i"), 1101);
     look_on(4, ANNOT_BLOCK_RELEASED);
     CHECK_STR(told(), "+f ");
-    look_on(5, ANNOT_BLOCK_CLAIMED); /* nothing came meanwhile, and that is long ago */
+    look_on(5, ANNOT_BLOCK_CLAIMED); /* no event since, for a long time */
     CHECK_STR(told(), "+f +i ");
     scene_end();
 }
@@ -135,7 +136,7 @@ TEST(calls_that_are_open_at_the_end_stay)
     scene_end();
 }
 
-/* Who names a function so that it makes no sense, names it. */
+/* With a malformed minimum, the function keeps its name. */
 TEST(nonsense_for_how_long_calls_last)
 {
     static const char *const texts[] = {"f\037a.py\0371\037p\037",
@@ -147,14 +148,14 @@ TEST(nonsense_for_how_long_calls_last)
         leave(1001, 0);
     }
     drain();
-    CHECK_INT(seen.drain->decoder.names.broken, 3); /* the first: nothing is said */
+    CHECK_INT(seen.drain->decoder.names.broken, 3); /* the first one has no minimum */
     CHECK_STR(told(), "+f -0 +f -0 +f -0 +f -0 ");
     scene_end();
 }
 
 /* ---- Calls on tracks ------------------------------------------------------------------------- */
 
-/* Of a coroutine, on the track of its task; an end has no text. */
+/* A call of a coroutine, on the track of its task; an end has no text. */
 static void on_track(const char *text, uint64_t time, uint64_t track)
 {
     const struct {
@@ -172,7 +173,7 @@ static void on_track(const char *text, uint64_t time, uint64_t track)
     }
 }
 
-/* Each with the piece of it that the thread ran. */
+/* Each with its piece on the thread. */
 TEST(coroutines_are_left_out_with_their_pieces)
 {
     scene_begin();
@@ -191,7 +192,7 @@ TEST(coroutines_are_left_out_with_their_pieces)
     scene_end();
 }
 
-/* The track goes on when the call is over: what happens there keeps its place in time. */
+/* The track continues after the call: its events keep their order in time. */
 TEST(what_happens_on_a_track_outlives_a_short_call)
 {
     scene_begin();

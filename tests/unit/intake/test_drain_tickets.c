@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks go back with the ticket of what they were read into, and without room they stay where they
- * are. */
+/* Blocks are freed with the ticket of their data, and stay unread while there is no room. */
 #include "segment_maker.h"
 #include "test.h"
 
@@ -37,7 +36,7 @@ TEST(blocks_go_back_when_their_ticket_is_written)
     add(maker, 1, 1, 1);
     read_all(32);
     CHECK_INT(drain_seal(seen.drain, 1), 0);
-    CHECK_INT(drain_seal(seen.drain, 2), 0); /* of others */
+    CHECK_INT(drain_seal(seen.drain, 2), 0); /* of other sources */
     add(maker, 2, 1, 2);
     read_all(16);
     CHECK_INT(drain_seal(seen.drain, 3), 0);
@@ -49,7 +48,7 @@ TEST(blocks_go_back_when_their_ticket_is_written)
     CHECK_INT(maker->states[0], ANNOT_BLOCK_FREE);
     CHECK_INT(maker->states[1], ANNOT_BLOCK_FREE);
     CHECK_INT(maker->states[2], ANNOT_BLOCK_RELEASED);
-    add(maker, 0, 1, 4); /* in use again, while others wait */
+    add(maker, 0, 1, 4); /* reused, while others wait */
     read_all(16);
     CHECK_INT(drain_seal(seen.drain, 4), 0);
     drain_free(seen.drain, 3);
@@ -61,7 +60,7 @@ TEST(blocks_go_back_when_their_ticket_is_written)
     CHECK_INT(maker->states[0], ANNOT_BLOCK_FREE);
     add(maker, 1, 1, 5);
     read_all(16);
-    drain_free(seen.drain, 100); /* of no ticket yet */
+    drain_free(seen.drain, 100); /* without a ticket yet */
     CHECK_INT(maker->states[1], ANNOT_BLOCK_RELEASED);
     drain_free(seen.drain, DRAIN_ALL);
     CHECK_INT(maker->states[1], ANNOT_BLOCK_FREE);
@@ -70,7 +69,7 @@ TEST(blocks_go_back_when_their_ticket_is_written)
     maker_destroy(maker);
 }
 
-/* Block by block, of two threads: nothing is lost, doubled or out of order. */
+/* Block by block, of two threads: events are complete, unique and in order. */
 TEST(what_finds_no_room_is_read_later)
 {
     struct maker *maker = maker_create();
@@ -95,12 +94,12 @@ TEST(what_finds_no_room_is_read_later)
     maker_destroy(maker);
 }
 
-/* What is there once the process is gone may take several visits as well. */
+/* The rest of an ended process may also take several visits. */
 TEST(the_last_visit_says_whether_it_was_the_last)
 {
     struct maker *maker = maker_create();
     add(maker, 0, 1, 0);
-    add(maker, 1, 1, 2); /* the one between them was never there */
+    add(maker, 1, 1, 2); /* the one between them never existed */
     maker_attach(&seen, maker);
     seen.drain->room = has_room;
     room = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The filter on the collector's side: its text in the session file, whole or not, and the masks
- * that segments get, whatever their tables hold. */
+/* The filter on the collector's side: its text in the session file, complete or not, and the masks
+ * of segments, for any content of their tables. */
 #include "annot_barrier.h"
 #include "intake_filter.h"
 #include "segment_maker.h"
@@ -22,7 +22,7 @@ static int open_session(void)
     static const struct annot_session session;
     static char path[4200];
     CHECK_INT(directory_open(test_directory(), &directory), 0);
-    CHECK(directory_wake(&directory) > 0); /* makes the page whose lock is asked for */
+    CHECK(directory_wake(&directory) > 0); /* creates the page with the required lock */
     snprintf(path, sizeof(path), "%s/session", test_directory());
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     CHECK(fd >= 0);
@@ -56,7 +56,7 @@ TEST(a_change_is_noticed_once)
     CHECK_INT(rules.size, 3);
     CHECK(memcmp(rules.text, "+io", 3) == 0);
     CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0);
-    CHECK_INT(session_filter_write(fd, "+io", 3, &sequence), 0); /* the same again */
+    CHECK_INT(session_filter_write(fd, "+io", 3, &sequence), 0); /* unchanged */
     CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0);
     CHECK_INT(watch.sequence, sequence);
     CHECK_INT(session_filter_write(fd, "", 0, &sequence), 0);
@@ -77,7 +77,7 @@ TEST(wishes_come_with_the_text)
     CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0);
     CHECK_INT(rules.wishes, 0); /* until the sequence changes */
     CHECK_INT(session_filter_write(fd, "", 0, &sequence), 0);
-    CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0); /* the text did not */
+    CHECK_INT(session_filter_poll(&watch, &directory, fd, &rules), 0); /* the text is unchanged */
     CHECK_INT(rules.wishes, ANNOT_WISH_OFF);
     CHECK_INT(session_wishes_read(fd, &wishes), 0);
     CHECK_INT(wishes, ANNOT_WISH_OFF);
@@ -136,7 +136,7 @@ static void *write_texts(void *context)
     return NULL;
 }
 
-/* Each text is of one letter, and of a length that goes with it. */
+/* Each text consists of one letter, with a length that depends on it. */
 TEST(what_is_read_beside_a_writer_is_whole)
 {
     pthread_t thread;
@@ -170,7 +170,7 @@ static struct scene scene;
 static void begin(void)
 {
     scene.maker = maker_create();
-    for (int level = 0; level < ANNOT_LEVELS; level++) /* as programs begin */
+    for (int level = 0; level < ANNOT_LEVELS; level++) /* initial state of programs */
         scene.maker->page.control.category_mask[level] = UINT64_MAX;
     maker_attach(&scene.seen, scene.maker);
 }
@@ -200,7 +200,7 @@ static void tell(void)
     CHECK_INT(filter_masks_tell(&scene.rules, &scene.seen.drain->decoder.names, &scene.told), 0);
 }
 
-/* Bits of the level that are off. */
+/* Cleared bits of the level. */
 static uint64_t off(int level)
 {
     return ~scene.maker->page.control.category_mask[level];
@@ -221,7 +221,7 @@ TEST(masks_follow_rules_and_names)
     CHECK(off(0) == (BIT(0) | BIT(2) | BIT(3) | BIT(4)));
     CHECK(off(3) == (BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(4)));
     add_number(ANNOT_STRING_DOMAIN, 5, 0, "late");
-    scene.maker->page.control.category_mask[0] = UINT64_MAX; /* somebody's store that came late */
+    scene.maker->page.control.category_mask[0] = UINT64_MAX; /* a late store by a process */
     tell();
     CHECK(off(0) == (BIT(0) | BIT(2) | BIT(3) | BIT(4) | BIT(5)));
     set_rules("-default/* -late");
@@ -256,13 +256,13 @@ TEST(numbers_with_gaps_and_far_ones_are_judged)
     add_number(ANNOT_STRING_DOMAIN, 7 + 64, 0, "on");
     tell();
     CHECK(off(0) == BIT(63));
-    add_number(ANNOT_STRING_DOMAIN, 3, 0, "off"); /* of a number before those */
+    add_number(ANNOT_STRING_DOMAIN, 3, 0, "off"); /* of an earlier number */
     tell();
     CHECK(off(0) == (BIT(63) | BIT(3)));
     end();
 }
 
-/* Names, kinds, numbers and parents of all sorts, also such as no program makes. */
+/* Names, kinds, numbers and parents of all sorts, including invalid ones. */
 TEST(tables_of_nonsense_do_no_harm)
 {
     unsigned seed = 3;

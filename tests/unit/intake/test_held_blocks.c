@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When blocks that were read go back: soon where nothing waits for the disk, so that a program that
- * records a lot writes into them again, and not into memory that it never touched. */
+/* The time at which read blocks are freed: soon if the disk is idle, so that a program with many
+ * events reuses them instead of touching new memory. */
 #include "clock_map.h"
 #include "clock_now.h"
 #include "collector_writing.h"
@@ -45,7 +45,7 @@ static void put(const void *data, size_t size, uint64_t offset)
     CHECK_INT(pwrite(scene.fd, data, size, (off_t)offset), size);
 }
 
-/* Of this process; its pool is a hole of the file until blocks are added. */
+/* A segment of this process; its pool is a hole in the file until blocks are added. */
 static void write_segment(void)
 {
     char name[SEGMENT_NAME_SIZE];
@@ -74,7 +74,7 @@ static void write_segment(void)
     maker_destroy(maker);
 }
 
-/* Full blocks, until there were so many; the collector reads them. */
+/* Adds full blocks up to a total of `until`; the collector reads them. */
 static void fill(uint32_t until)
 {
     const uint32_t state = ANNOT_BLOCK_RELEASED;
@@ -128,7 +128,7 @@ static void finish(void)
     directory_close(&scene.directory);
 }
 
-/* The tickets that were given until now. */
+/* Returns the number of tickets so far. */
 static uint64_t seal(struct writing *writing, bool disk_is_idle)
 {
     writing->progress.waiting_since_ns = disk_is_idle ? 0 : 1;
@@ -148,7 +148,7 @@ TEST(blocks_go_back_soon_if_nothing_waits_for_the_disk)
     CHECK(!intake_is_pressed(scene.intake)); /* it is a small part of the pool */
     CHECK_INT(seal(&writing, false), 0);
     CHECK_INT(seal(&writing, true), 1);
-    CHECK(!intake_holds_much(scene.intake)); /* what was sealed waits for the disk */
+    CHECK(!intake_holds_much(scene.intake)); /* the sealed chunk waits for the disk */
     fill(2 * ENOUGH - 1);
     CHECK_INT(seal(&writing, true), 1);
     fill(2 * ENOUGH);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of functions of Python: names with their labels, begins that continue; also from strings
- * that no libannot writes. */
+/* Calls of Python functions: names with their labels, begins that continue; including strings that
+ * libannot never writes. */
 #include "calls_scene.h"
 #include "intake_filter.h"
 #include "stacks.h"
@@ -65,7 +65,7 @@ TEST(a_call_has_its_functions_label)
     scene_end();
 }
 
-/* The label is the one that a sampled frame has. */
+/* The label equals that of a sampled frame. */
 TEST(a_traced_and_a_sampled_function_are_one)
 {
     static const struct source_place place = {.line = 14};
@@ -86,7 +86,7 @@ TEST(what_continues_says_so_and_ends_do_not)
         scene_record(i % 2 ? ANNOT_REC_POP : ANNOT_REC_PUSH, 1000, i % 2 ? 0 : name,
                      i ? ANNOT_RECORD_CONTINUES : 0);
     struct annot_id id = {.id = 7};
-    for (int i = 0; i < 2; i++) /* as what has parts is decoded */
+    for (int i = 0; i < 2; i++) /* decoded as records with parts */
         maker_record(block,
                      (struct annot_record){.time = 1001,
                                            .kind = i ? ANNOT_REC_RANGE_END : ANNOT_REC_RANGE_START,

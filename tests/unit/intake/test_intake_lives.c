@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that the sampler saw and one whose segment appears are one entry; the intake tells who
- * takes part and what names mean, also of a process that is gone; the kernel's word about ends and
- * execs stays. */
+/* A process seen by the sampler and its segment are one entry; the intake reports participation and
+ * the meaning of names, also for an ended process; the kernel's reports of exits and execs take
+ * precedence. */
 #include "clock_map.h"
 #include "clock_now.h"
 #include "intake.h"
@@ -26,13 +26,13 @@ static struct {
     struct directory directory;
     struct intake *intake;
     uint32_t name_id;
-    int64_t age_ns;             /* of segments that are made */
+    int64_t age_ns;             /* of new segments */
     uint64_t at_random_address; /* of their images */
     unsigned event_count;
-    unsigned blocks; /* of segments that are made; 0: one */
+    unsigned blocks; /* of new segments; 0: one */
     int taken;       /* blocks that found room */
-    int room;        /* for so many blocks; 0: for all */
-    uint32_t last;   /* the process that an event came from last */
+    int room;        /* number of blocks; 0: unlimited */
+    uint32_t last;   /* the process of the last event */
     pid_t child;
     struct lives_task task;
 } scene;
@@ -51,7 +51,7 @@ static bool has_room(void *context)
     return scene.room == 0 || scene.taken++ < scene.room;
 }
 
-/* A child that lives until it is killed. */
+/* A child that runs until it is killed. */
 static void start_child(void)
 {
     struct proc_stat stat;
@@ -186,7 +186,7 @@ static int64_t ask(int32_t pid, uint64_t time_ns, uint32_t name_id)
     return name == 0 && name_id != 0 ? -ENOENT : name;
 }
 
-/* The name of the range that the child had open at that time; "" = nobody will ever know. */
+/* The name of the range that the child had open at that time; "": permanently unknown. */
 static const char *name_at(uint64_t time_ns)
 {
     int64_t name = ask(scene.child, time_ns, scene.name_id);
@@ -194,7 +194,7 @@ static const char *name_at(uint64_t time_ns)
     return name > 0 ? trace_string(scene.trace, (uint32_t)name)->bytes : "";
 }
 
-/* A time, with another one before and after it. */
+/* A time distinct from those before and after it. */
 static uint64_t now_between(void)
 {
     usleep(2000);
@@ -224,7 +224,7 @@ TEST(names_are_told_by_pid_also_after_the_end)
         CHECK(intake_step(scene.intake, true) >= 0);
         usleep(1000);
     }
-    intake_free(scene.intake, DRAIN_ALL); /* the segment is gone */
+    intake_free(scene.intake, DRAIN_ALL); /* the segment has been closed */
     CHECK_INT(ask(scene.child, time_ns, scene.name_id), name);
     CHECK_INT(ask(scene.child, time_ns, 99), -ENOENT);
     finish();
@@ -249,7 +249,7 @@ TEST(a_process_that_ends_while_there_is_no_room_is_read_later)
     CHECK(entry_of(0)->end != PROCESS_RUNNING);
     struct intake_counts counts;
     CHECK_INT(intake_seal(scene.intake, 2), 0);
-    intake_free(scene.intake, 1); /* its segment stays until all of it is written */
+    intake_free(scene.intake, 1); /* its segment stays open until all of it is written */
     CHECK_INT(intake_look_around(scene.intake), 0);
     intake_count(scene.intake, &counts);
     CHECK(counts.shared_bytes > 0);
@@ -270,7 +270,7 @@ TEST(who_got_the_last_room_comes_last_the_next_time)
     write_segment(12, "load");
     pid_t second = scene.child;
     const pid_t expected[] = {first, second, first, second};
-    scene.room = 1; /* a block a step */
+    scene.room = 1; /* a block per step */
     for (unsigned i = 0; i < 4; i++) {
         scene.taken = 0;
         CHECK(intake_step(scene.intake, true) > 0);
@@ -290,7 +290,7 @@ TEST(names_are_those_of_the_program_that_ran_at_the_time)
     uint64_t old_id = scene.name_id, old_ns = now_between();
     CHECK(intake_step(scene.intake, true) > 0);
     uint64_t late_ns = now_between();
-    CHECK_INT(ask(scene.child, late_ns, scene.name_id), -EAGAIN); /* another one may be there */
+    CHECK_INT(ask(scene.child, late_ns, scene.name_id), -EAGAIN); /* another segment may exist */
     write_segment(12, "save");
     uint64_t new_ns = now_between();
     CHECK_INT(scene.name_id, old_id);
@@ -304,7 +304,7 @@ TEST(names_are_those_of_the_program_that_ran_at_the_time)
     CHECK_STR(name_at(new_ns), "save");
     intake_free(scene.intake, DRAIN_ALL);
     CHECK_INT(intake_look_around(scene.intake), 0);
-    CHECK_STR(name_at(old_ns), "load"); /* samples of it may still be on their way */
+    CHECK_STR(name_at(old_ns), "load"); /* its samples may still arrive */
     usleep(1100000);
     CHECK_INT(intake_look_around(scene.intake), 0);
     CHECK_STR(name_at(old_ns), "");
@@ -312,7 +312,7 @@ TEST(names_are_those_of_the_program_that_ran_at_the_time)
     finish();
 }
 
-/* As a scan of the directory may find them. */
+/* In an order in which a scan of the directory may find them. */
 TEST(a_program_lives_although_the_one_before_it_is_found_later)
 {
     start();
@@ -335,7 +335,7 @@ TEST(a_program_lives_although_the_one_before_it_is_found_later)
     finish();
 }
 
-/* The newer segment is there and cannot be opened: its names are not those of the older one. */
+/* The newer segment exists and cannot be opened: its names are not those of the older one. */
 TEST(names_wait_for_a_segment_that_could_not_be_read)
 {
     struct rlimit files, few;
@@ -372,7 +372,7 @@ TEST(what_the_kernel_told_of_the_end_stays)
     start();
     appear(11);
     kill(scene.child, SIGKILL);
-    CHECK_INT(waitpid(scene.child, NULL, 0), scene.child); /* nobody can ask for it any more */
+    CHECK_INT(waitpid(scene.child, NULL, 0), scene.child); /* its status is no longer available */
     lives_exit(scene.lives, &scene.task, 123456789, true, SIGKILL);
     scene.child = 0;
     CHECK(intake_step(scene.intake, true) >= 0);

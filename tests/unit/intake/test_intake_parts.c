@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The small parts: clock, guard, directory, session file, watching a process, those that are gone.
- */
+/* The small parts: clock, guard, directory, session file, watching a process, ended processes. */
 #include "clock_map.h"
 #include "clock_now.h"
 #include "decode.h"
@@ -72,7 +71,7 @@ TEST(clock_rises_across_anchors)
     clock_map_fini(&map);
 }
 
-/* Whoever asks, and however often: of a launch its stack, its spans, and the ranges around it. */
+/* For every caller, at any time: a launch has its stack, its spans, and the ranges around it. */
 TEST(timestamp_has_one_time_whenever_it_is_asked_for)
 {
     enum { ASKED = 20000 };
@@ -88,7 +87,7 @@ TEST(timestamp_has_one_time_whenever_it_is_asked_for)
         told[i] = clock_map_ns(&map, raws[i]);
         CHECK(i == 0 || told[i] >= told[i - 1]);
     }
-    for (int i = 0; i < 400; i++) { /* anchors come */
+    for (int i = 0; i < 400; i++) { /* anchors are added */
         CHECK(clock_map_ns(&map, clock_now_raw()) >= told[ASKED - 1]);
         CHECK_INT(clock_map_advance(&map), 0);
     }
@@ -131,7 +130,7 @@ TEST(guard_survives_a_file_that_shrinks)
     close(fd);
 }
 
-/* The default, which ends the process, is for whoever is not guarded. */
+/* The default action, which ends the process, applies to unguarded accesses. */
 TEST(sigbus_of_others_is_not_swallowed)
 {
     char path[300];
@@ -167,7 +166,7 @@ TEST(directory_of_wrong_mode_or_kind_is_refused)
     CHECK_INT(directory_wake(&directory), 2);
     CHECK_INT(directory_wake(&directory), 3);
     CHECK_INT(directory_remove_unused(&directory), 1);
-    CHECK_INT(access(path, F_OK), 0); /* it was there before */
+    CHECK_INT(access(path, F_OK), 0); /* it existed before */
     directory_close(&directory);
 }
 
@@ -181,7 +180,7 @@ TEST(wake_page_that_is_mapped_stays)
     CHECK(directory_wake(&directory) > 0);
     struct stat status;
     CHECK_INT(stat(wake_path, &status), 0);
-    CHECK(status.st_blocks > 0); /* no hole */
+    CHECK(status.st_blocks > 0); /* not a hole */
     int fd = open(wake_path, O_RDONLY);
     void *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
@@ -199,7 +198,7 @@ static int count_name(void *context, const char *name)
     return 0;
 }
 
-/* Seen by inotify, or by scans where there is none: then seldom. */
+/* Seen by inotify, or without it by scans, at a low rate. */
 static void check_told(const struct directory *directory, bool scans)
 {
     struct discover discover;
@@ -284,7 +283,7 @@ static void check_end(int wanted)
     CHECK_INT(waitpid(pid, NULL, 0), pid);
     info.start_ticks++;
     process_watch_close(&watch);
-    process_watch_open(&watch, &info); /* the pid of somebody else, or of nobody */
+    process_watch_open(&watch, &info); /* a pid that is reused or free */
     CHECK(process_watch_poll(&watch));
     process_watch_close(&watch);
 }
@@ -301,7 +300,7 @@ static void *outlive(void *argument)
     return argument;
 }
 
-/* Its first thread has ended: the kernel shows a zombie, and the process lives. */
+/* Its first thread has ended: the kernel shows a zombie, but the process lives. */
 TEST(process_without_its_first_thread_lives)
 {
     struct process_watch watch;
@@ -320,7 +319,7 @@ TEST(process_without_its_first_thread_lives)
         .pid = pid, .pid_ns = proc_pid_namespace(0), .start_ticks = stat.start_ticks};
     process_watch_open(&watch, &info);
     CHECK(!process_watch_poll(&watch));
-    process_watch_close(&watch); /* as if descriptors were short */
+    process_watch_close(&watch); /* as if short of descriptors */
     CHECK(!process_watch_poll(&watch));
     kill(pid, SIGKILL);
     while (!process_watch_poll(&watch))
@@ -350,7 +349,7 @@ static void count_pair(void *context, uint32_t child, uint32_t parent)
 
 static struct kin kin;
 
-/* The ordinal of the parent that it gets; 0: none. */
+/* The ordinal of its parent; 0: unknown. */
 static uint32_t join(const struct who *who)
 {
     struct pairs pairs = {0};
@@ -371,7 +370,7 @@ TEST(processes_that_are_gone_keep_their_family)
     CHECK_INT(kin_find(&kin, &first)->who.identity, 71);
     CHECK_INT(kin_find(&kin, &again)->who.identity, 72);
     child.ordinal = 2;
-    child.start_ticks = 15; /* younger than the first with its parent's pid only */
+    child.start_ticks = 15; /* younger than only the first process with its parent's pid */
     CHECK_INT(join(&child), 11);
     child.start_ticks = 25;
     CHECK_INT(join(&child), 12);
@@ -393,11 +392,11 @@ TEST(processes_that_are_gone_keep_their_family)
     CHECK(kin_find(&kin, &parent)->source);
     kin_leave(&kin, (uint32_t)place);
     CHECK(!kin_find(&kin, &parent)->source);
-    CHECK_INT(join(&parent), 0); /* a second segment of it: they have a parent already */
+    CHECK_INT(join(&parent), 0); /* its second segment: the children have a parent already */
     kin_free(&kin);
 }
 
-/* Where the looks settle, at so many bytes in a millisecond. */
+/* The interval at which visits settle, for a rate in bytes per millisecond. */
 static int pace_at(int64_t bytes_per_ms, int64_t pool_bytes)
 {
     int timeout_ms = PACE_BUSY_MS;
@@ -418,6 +417,6 @@ TEST(pools_are_looked_at_as_fast_as_they_fill)
         int timeout_ms = pace_at(rate, pool);
         CHECK(timeout_ms == PACE_BUSY_MS || timeout_ms * rate <= pool / 64);
     }
-    /* It begins to write at full speed just after a look. */
+    /* Writing at full speed begins just after a visit. */
     CHECK_INT(pace_timeout_ms(PACE_IDLE_MS, 1 << 19, pool), PACE_BUSY_MS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What records belong to, by the numbers of domains and categories that they have. */
+/* Scopes of records, by their numbers of domains and categories. */
 #include "segment_maker.h"
 #include "test.h"
 
@@ -48,7 +48,7 @@ static void check(unsigned index, const char *domain, const char *category)
     CHECK((seen.events[index].scope == 0) == (!domain[0] && !category[0]));
 }
 
-/* A record may put a category into another domain than its string does. */
+/* A record may combine a category with another domain than the category's string has. */
 TEST(scopes_follow_both_numbers_of_a_record)
 {
     begin();
@@ -59,7 +59,7 @@ TEST(scopes_follow_both_numbers_of_a_record)
     mark(2002, 3, 4);
     mark(2003, 3, 0);
     mark(2004, 0, 0);
-    mark(2005, 9, 0); /* nobody knows that one */
+    mark(2005, 9, 0); /* an unknown number */
     mark(2006, 9, 4);
     drain(7);
     check(0, "io", "disk");
@@ -80,7 +80,7 @@ static void check_observer(unsigned index, unsigned observer, unsigned role)
     CHECK_INT(scope->role, role);
 }
 
-/* A category that nobody observes is its domain's; of one name there may be several. */
+/* A category without an observer belongs to its domain; several may have one name. */
 TEST(observers_are_told_by_numbers)
 {
     begin();
@@ -180,7 +180,7 @@ TEST(what_is_no_observer_is_counted_and_left_out)
     end();
 }
 
-/* The collector does not include libannot's headers: both define these. */
+/* The collector does not include libannot's headers: both define these numbers. */
 TEST(observers_roles_and_their_texts_are_those_that_programs_use)
 {
     static const int pairs[][2] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs have counted at places, in blocks of sums; also such as no libannot writes. */
+/* Counts of programs at places, in blocks of sums; including blocks that libannot never writes. */
 #include "calls_scene.h"
 #include "drain_sums.h"
 #include "stacks.h"
@@ -44,14 +44,14 @@ static void drain(void)
     drain_visit(seen.drain, DRAIN_RELEASED);
 }
 
-/* Where calls are counted: the block of the sum of the caller and its index there, or NOBODY. */
+/* A counted place: the block and index of the caller's sum, or NOBODY. */
 struct place {
     uint32_t block, index, code;
 };
 
 #define NOBODY 0, UINT32_MAX
 
-/* Another block, of sums. */
+/* Starts another block of sums. */
 static struct annot_block *begin_sums(uint32_t index)
 {
     struct annot_block *of = maker_block(maker, index, 1, 0, ANNOT_BLOCK_SUMS);
@@ -98,7 +98,7 @@ TEST(what_was_counted_comes_with_its_stack)
              inner = scene_code("step\037a.py\0375\037p");
     const struct place root = {NOBODY, outer}, leaf = {2, 0, inner};
     struct annot_block *sums = begin_sums(1), *first = begin_sums(2);
-    sums->sequence = 1; /* blocks of a thread are read in their order */
+    sums->sequence = 1; /* blocks of a thread are read in order */
     add_calls(sums, leaf, 3, 400);
     add_line(sums, inner, 6, 90, 70);
     add_calls(first, root, 1, 600);
@@ -154,14 +154,14 @@ TEST(each_look_tells_what_is_new)
     sum->count = 5;
     sum->ticks = 450;
     sample_count = 0;
-    drain_visit(seen.drain, DRAIN_RELEASED); /* that was no second ago */
+    drain_visit(seen.drain, DRAIN_RELEASED); /* less than a second ago */
     CHECK_INT(sample_count, 0);
     look();
     CHECK_INT(sample_count, 1);
     CHECK_INT(samples[0].time_ns, first_ns);
     CHECK_INT(samples[0].values[0], 2);
     CHECK_INT(samples[0].values[1], 50);
-    sum->count = 4; /* a lie: nothing becomes smaller */
+    sum->count = 4; /* invalid: sums never decrease */
     add_line(block_of_sums, root.code, 1, 1, 0);
     look();
     CHECK_INT(sample_count, 1);
@@ -183,7 +183,7 @@ TEST(what_lasts_counts_until_now)
     look();
     CHECK_INT(sample_count, 1);
     CHECK_INT(samples[0].values[1], 7);
-    sum->since = UINT64_MAX; /* of the future */
+    sum->since = UINT64_MAX; /* in the future */
     look();
     CHECK_INT(sample_count, 0);
     scene_end();
@@ -240,7 +240,7 @@ TEST(a_stack_may_lead_through_a_range_and_a_step_of_a_task)
     scene_end();
 }
 
-/* Callers that come later, of other threads or of no block, codes and lines that are none. */
+/* Callers that come later, of other threads or without a block; invalid codes and lines. */
 TEST(places_that_lie_are_lost)
 {
     begin();
@@ -250,7 +250,7 @@ TEST(places_that_lie_are_lost)
     const struct place places[] = {
         {NOBODY, function}, {NOBODY, 0},
         {NOBODY, 1 << 20},  {NOBODY, ANNOT_SUM_CODE_MASK},
-        {1, 0, good}, /* which is lost itself */
+        {1, 0, good}, /* which is itself lost */
         {1, 5, good}, /* itself */
         {1, 50, good},      {1, ANNOT_SUMS_OF_BLOCK, good},
         {0, 0, good}, /* a block of records */
@@ -318,7 +318,7 @@ TEST(a_stack_is_so_deep_and_not_deeper)
     scene_end();
 }
 
-/* What the file has already is not told again after the collector's death. */
+/* Data already in the file is not published again after the collector's death. */
 TEST(what_is_in_the_recording_is_not_counted_twice)
 {
     struct counted_sums counted = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that interpreters left in the session's file: what becomes of whole ones, and that others
- * do no harm. */
+/* Lines that interpreters left in the session's file: use of complete ones, and rejection of
+ * others. */
 #include "annot_wire.h"
 #include "intake.h"
 #include "python_lines.h"
@@ -20,7 +20,7 @@ static struct trace *read_lines(struct trace *trace, const char *lines)
     return trace;
 }
 
-/* A process of that number, of which so many events have arrived. */
+/* A process with this pid and number of received events. */
 static void add_process(struct trace *trace, int32_t pid, uint64_t event_count)
 {
     int64_t ordinal = trace_process_add(trace);
@@ -130,7 +130,7 @@ TEST(lines_that_are_none_are_passed_over)
     read_lines(trace, longer);
     read_lines(trace, "\n\t\nmissing\nmissing\t1\t2\t3\npython\t1\nnew kind\t1\t2\nforked\t-1\t1\n"
                       "forked\t99999999999999999999\t1\nthread\t\t\t1\nmissing\t7\ta\tb\tc");
-    CHECK_INT(trace_fact_count(trace), 1); /* the two forks are counted, and not missed */
+    CHECK_INT(trace_fact_count(trace), 1); /* the two forks are counted */
     CHECK_INT(trace_fact_value(trace, "Python processes with pyannot"), 2);
     trace_destroy(trace);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that name sessions to programs, where several attach and leave at once. */
+/* Files that assign sessions to programs, with several collectors attaching and leaving at once. */
 #include "session_file.h"
 #include "target.h"
 #include "test.h"
@@ -24,7 +24,7 @@ static void open_place(char *path)
     target_name(&target, name);
 }
 
-/* ---- Another one attaches while a file is taken away ---- */
+/* ---- Another collector attaches while a file is removed ---- */
 
 int __real_unlinkat(int directory_fd, const char *path, int flags);
 int __wrap_unlinkat(int directory_fd, const char *path, int flags);
@@ -42,7 +42,7 @@ static void claim_for_the_second(void)
                                                                                              : 1);
 }
 
-/* The newcomer is done by then, or waits until it may. */
+/* The newcomer has finished by then, or waits for permission. */
 int __wrap_unlinkat(int directory_fd, const char *path, int flags)
 {
     siginfo_t ended = {0};

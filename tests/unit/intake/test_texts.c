@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of texts that the collector has no room for. */
+/* Texts beyond the collector's limit. */
 #include "segment_maker.h"
 #include "segment_source.h"
 #include "test.h"
 
 #include <string.h>
 
-/* Each counts, in the trace that all outputs are made of. */
+/* Each is counted, in the trace from which all outputs are made. */
 TEST(texts_beyond_the_limit_are_counted)
 {
     static struct maker_events seen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tasks of asyncio were suspended, by place. */
+/* Places where tasks of asyncio were suspended. */
 #include "awaits.h"
 #include "test.h"
 #include "trace_maker.h"

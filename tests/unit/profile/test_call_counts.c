@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were counted: each of them a span, sums at stacks, and estimates by samples. */
+/* Counted calls: as spans, as sums at stacks, and as estimates from samples. */
 #include "call_counts.h"
 #include "stacks.h"
 #include "test.h"
@@ -192,13 +192,13 @@ TEST(what_goes_on_is_no_call)
     maker_pop(maker, thread, 100 * MS);
     struct calls *calls = read_all();
     check(&find(calls, g)->sum, 1, 1, 40, 40);
-    CHECK_INT(find(calls, g)->max_ns, 0); /* of two parts, no single call is known */
+    CHECK_INT(find(calls, g)->max_ns, 0); /* of two parts, without single calls */
     CHECK_INT(find(calls, f)->max_ns, 100 * MS);
     check(&find_edge(calls, f, g)->sum, 1, 1, 40, 40);
     finish(calls);
 }
 
-/* Calls and nanoseconds. */
+/* A set of calls and nanoseconds. */
 static uint16_t counted_set(void)
 {
     const struct sample_set set = {.flags = SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL,
@@ -265,13 +265,13 @@ TEST(functions_that_are_not_counted_any_more_are_estimated)
     tell(EVENT_MARK, 13 * MS, g, 0);
     tell(EVENT_MARK, 13 * MS, h, 0);
     maker_pop(maker, thread, 100 * MS);
-    ran(in_g, 11 * MS); /* when it was counted */
+    ran(in_g, 11 * MS); /* while it was counted */
     ran(in_g, 20 * MS);
     ran(in_g, 30 * MS);
     ran(in_h, 40 * MS);
     ran(in_f, 50 * MS);
     struct calls *calls = read_as(&(struct calls_options){0});
-    check(&find(calls, f)->sum, 1, 1, 67, 100); /* 97 but for these */
+    check(&find(calls, f)->sum, 1, 1, 67, 100); /* 97 without these */
     check(&find(calls, g)->sum, 11, 11, 22, 32);
     CHECK_INT(find(calls, g)->estimated_calls, 10);
     CHECK_INT(find(calls, g)->estimated_ns, 20 * MS);
@@ -284,7 +284,8 @@ TEST(functions_that_are_not_counted_any_more_are_estimated)
     finish(calls);
 }
 
-/* --trace-select: its caller is not traced, and so has no time to give and no row. */
+/* --trace-select: its caller is not traced, so its time cannot be subtracted from the caller's, and
+ * the caller has no row. */
 TEST(functions_of_callers_that_are_not_traced_are_estimated)
 {
     make();
@@ -340,7 +341,7 @@ TEST(counts_of_stopped_functions_without_samples_are_no_exact_ones)
     }
 }
 
-/* The shortest calls tell what recording one takes, and a late one changes nothing. */
+/* The shortest calls give the cost of recording one, and late values do not affect it. */
 TEST(estimates_are_those_of_calls_that_are_not_recorded)
 {
     make();
@@ -348,7 +349,7 @@ TEST(estimates_are_those_of_calls_that_are_not_recorded)
     int64_t now = 0;
     call(now, f);
     for (int i = 0; i < 200; i++) {
-        call(now += 1000, h); /* is empty */
+        call(now += 1000, h); /* an empty function */
         maker_pop(maker, thread, now += 100);
         call(now += 1000, g);
         maker_pop(maker, thread, now += i == 7 ? 5 * MS : 120);
@@ -363,7 +364,7 @@ TEST(estimates_are_those_of_calls_that_are_not_recorded)
     finish(calls);
 }
 
-/* The shortest calls are work of the program's own, and as long as those that are not recorded. */
+/* The shortest calls are real work of the program, and as long as the unrecorded ones. */
 TEST(work_is_not_taken_for_recording)
 {
     make();
@@ -476,8 +477,8 @@ TEST(calls_are_told_by_the_task_and_range_they_were_made_in)
     struct calls *calls = read_all();
     const struct call_function *functions;
     const struct call_made *made;
-    CHECK_INT(calls_functions(calls, &functions), 3); /* a task is none */
-    check(&find(calls, f)->sum, 1, 1, 50, 100);       /* with the task's own 20 ms */
+    CHECK_INT(calls_functions(calls, &functions), 3); /* a task is not a function */
+    check(&find(calls, f)->sum, 1, 1, 50, 100);       /* including the task's own 20 ms */
     check(&find(calls, g)->sum, 2, 2, 25, 25);
     check(&find(calls, h)->sum, 2, 2, 25, 30);
     check(&find_edge(calls, f, h)->sum, 2, 2, 25, 30);
@@ -492,7 +493,7 @@ TEST(calls_are_told_by_the_task_and_range_they_were_made_in)
     check(&made[2].sum, 1, 1, 20, 20);
     CHECK_INT(made[2].task, 0);
     CHECK_INT(made[3].task, task);
-    CHECK_INT(made[3].range, 0); /* what the loop's thread has open is not the task's */
+    CHECK_INT(made[3].range, 0); /* ranges open on the loop's thread do not belong to the task */
     check(&made[3].sum, 1, 1, 15, 20);
     CHECK_INT(made[4].task, task);
     CHECK_STR(text_of(made[4].range), "second");
@@ -525,7 +526,7 @@ TEST(sums_are_told_by_the_range_on_their_path)
     }
     struct calls *calls = read_all();
     const struct call_made *made;
-    check(&find(calls, f)->sum, 2, 2, 3, 6); /* with the time of the range */
+    check(&find(calls, f)->sum, 2, 2, 3, 6); /* including the time of the range */
     check(&find_edge(calls, f, g)->sum, 2, 2, 3, 3);
     CHECK_INT(calls_made(calls, &made), 2);
     CHECK_STR(text_of(made[1].range), "first");
@@ -544,7 +545,7 @@ static void on_track(enum event_kind kind, int64_t time, uint32_t name, uint32_t
     maker_event(maker, &event);
 }
 
-/* f from 0 to 100, inside of it g twice and f once more, and the task is suspended in both. */
+/* f from 0 to 100, inside of it g twice and f once more, with the task suspended in both. */
 TEST(coroutines_have_whole_calls_and_what_they_awaited)
 {
     make();
@@ -567,7 +568,7 @@ TEST(coroutines_have_whole_calls_and_what_they_awaited)
     struct calls *calls = read_all();
     const struct call_function *functions;
     const struct call_coroutine *coroutines;
-    CHECK_INT(calls_functions(calls, &functions), 0); /* they are no further calls */
+    CHECK_INT(calls_functions(calls, &functions), 0); /* they are not counted again as calls */
     CHECK_INT(calls_coroutines(calls, &coroutines), 2);
     CHECK_INT(coroutines[0].name, name_f);
     CHECK_INT(coroutines[0].calls, 2);

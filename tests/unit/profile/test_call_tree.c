@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of calls: what becomes one node, what it weighs, what it is called. */
+/* Trees of calls: merging into nodes, weights, and labels. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "made_sample.h"
@@ -99,7 +99,7 @@ TEST(python_functions_alone_have_the_native_time_they_called)
     maker_destroy(maker);
 }
 
-/* The native code of one owner that a Python function called is one leaf, so that its area is that
+/* Native code of one owner called by a Python function is one leaf, so that its area is that
  * owner's time. */
 TEST(leaves_have_the_owner_of_what_ran)
 {
@@ -120,7 +120,7 @@ TEST(leaves_have_the_owner_of_what_ran)
     CHECK(FIND(tree, STEP, "cblas_dgemm", "handle_mm_fault") == 0);
     CHECK(FIND(tree, STEP, "asm_exc_page_fault") == 0);
     uint32_t read = FIND(tree, "load (/home/me/app/app.py:50)", "ksys_read");
-    CHECK(read != 0 && call_tree_node(tree, read)->first_child == 0); /* the wait is beside it */
+    CHECK(read != 0 && call_tree_node(tree, read)->first_child == 0); /* the wait is a sibling */
     CHECK(FIND(tree, "load (/home/me/app/app.py:50)", "[disk]") != 0);
     const uint64_t *colours = call_tree_colours(tree);
     uint64_t sum = 0;
@@ -172,7 +172,7 @@ TEST(a_wait_has_its_reason_as_the_leaf)
     maker_destroy(maker);
 }
 
-/* All nodes of that kind. */
+/* Sum of all nodes of that kind. */
 static uint64_t sum_of(const struct call_tree *tree, enum call_kind kind, uint32_t id)
 {
     uint64_t sum = 0;
@@ -197,7 +197,7 @@ TEST(waits_and_their_tables_agree)
         struct sample wait = {.reason = (uint8_t)(random >> 8) % WAIT_REASON_COUNT,
                               .time_ns = 1000};
         wait.end_ns = wait.time_ns + (random >> 12) % 100;
-        /* Woken never, in time, or, in a damaged recording, outside of the stretch. */
+        /* Woken never, in time, or, as in a damaged recording, outside of the stretch. */
         wait = made_wait(wait, random >> 28 & 1 ? 0 : 990 + (random >> 16) % 120);
         CHECK_INT(call_tree_add(tree, &wait), 0);
         sample_stats_add(&stats, &wait);
@@ -278,7 +278,7 @@ TEST(paths_are_cut_where_a_library_begins)
         CHECK_STR(call_short_path(cases[i].path, cases[i].prefixes), cases[i].expected);
 }
 
-/* As in a recording that is followed: names may come behind the samples, or not at all. */
+/* As in a recording that is followed: names may arrive after the samples, or never. */
 TEST(a_frame_without_a_name_is_called_by_its_place)
 {
     static const char path[] = "/lib/libx.so";

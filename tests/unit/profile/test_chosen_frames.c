@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which frames of a stack a timeline shows. */
+/* The choice of a stack's frames for a timeline. */
 #include "chosen_frames.h"
 #include "stacks.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unions of intervals against a map of every nanosecond, in order and in any disorder. */
+/* Compares unions of intervals with a map of every nanosecond, in order and in any disorder. */
 #include "gpu_busy.h"
 #include "test.h"
 
@@ -37,7 +37,7 @@ static uint64_t longest_gap(const bool *map)
     return longest;
 }
 
-/* What is `behind` the last one at most, in time. */
+/* Adds intervals that begin at most `behind` before the last one. */
 static void fill(struct gpu_busy *busy, bool *map, unsigned count, int64_t behind)
 {
     int64_t now = behind;
@@ -57,7 +57,7 @@ static void check(const struct gpu_busy *busy, const bool *map)
     CHECK_INT(gpu_busy_total(busy), mapped(map, 0, SPAN));
     CHECK_INT(gpu_busy_longest_gap(busy), longest_gap(map));
     size_t near = 0;
-    for (unsigned i = 0; i < 400; i++) { /* in order, and then not */
+    for (unsigned i = 0; i < 400; i++) { /* in order, then in any order */
         int64_t begin = i < 200 ? i * (SPAN / 200) : (int64_t)next_random(SPAN + 20) - 10;
         int64_t end = begin + (int64_t)next_random(500);
         CHECK_INT(gpu_busy_within(busy, begin, end, &near), mapped(map, begin, end));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of kernels, as a screen has room for them. */
+/* Names of kernels, shortened for a screen. */
 #include "gpu_stats.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU time is divided among the stacks that launched it, and none of it gets lost. */
+/* GPU time is divided among the stacks of its launches, without loss. */
 #include "gpu_stacks.h"
 #include "stacks.h"
 #include "test.h"
@@ -47,7 +47,7 @@ static void add_span(uint32_t thread, int64_t origin, const char *name, int64_t 
                                        .name = maker_string(maker, name)});
 }
 
-/* It stands for so many launches. */
+/* `count`: the launches that the sample represents. */
 static void add_launch(uint32_t thread, int64_t time, const char *function, int64_t count)
 {
     static int64_t counts[64];
@@ -110,7 +110,7 @@ TEST(if_all_launches_have_stacks_each_has_its_own_time)
     check(false, "second/spin 30, first/spin 71");
 }
 
-/* Of 7 + 7 + 7 ns, 1 to 2: 7 and 14, and 22 has a remainder. */
+/* Of 7 + 7 + 7 ns, in the ratio of 1 to 2: 7 and 14; 22 has a remainder. */
 TEST(what_has_no_stack_is_divided_by_what_sampled_launches_stand_for)
 {
     uint32_t thread = begin();
@@ -132,7 +132,7 @@ TEST(without_any_stack_there_are_ranges)
     check(false, "step/[stack not sampled]/spin 7, [stack not sampled]/spin 5");
 }
 
-/* The thread is who told of it, and has not launched it. */
+/* The thread is that of the report, not of the launch. */
 TEST(what_has_no_launch_says_so)
 {
     uint32_t thread = begin();
@@ -166,7 +166,7 @@ TEST(waits_are_no_work)
     check(false, "first/spin 7");
 }
 
-/* Stacks of a name say nothing of another name, or of the same one in other ranges. */
+/* Stacks of one name are not used for another name, or for the same one in other ranges. */
 TEST(names_and_paths_are_apart)
 {
     uint32_t thread = begin();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What GPUs did, by name, queue and range: made-up programs against what can be counted by hand,
- * and random ones against sums over every nanosecond. */
+/* GPU work by name, queue and range: small programs compared with sums by hand, and random ones
+ * with sums over every nanosecond. */
 #include "code_owner.h"
 #include "gpu_stats.h"
 #include "made_sample.h"
@@ -30,7 +30,7 @@ static void begin(void)
 
 struct work {
     uint32_t thread, lane;
-    int64_t origin, begin, end; /* origin < 0: not known */
+    int64_t origin, begin, end; /* origin < 0: unknown */
     enum queue_role role;
     const char *name;
 };
@@ -71,7 +71,7 @@ static int tell(void *context, uint32_t row, const struct item *span)
     return gpu_stats_told(((struct results *)context)->gpu, row, span);
 }
 
-/* The recording lasts that long. */
+/* `end`: length of the recording. */
 static struct results *collect(int64_t end, enum range_grouping grouping)
 {
     struct results *results = calloc(1, sizeof(*results));
@@ -128,7 +128,7 @@ static const struct gpu_row *row_of(const struct results *results, const char *n
     test_fail(__FILE__, __LINE__, "no row %s", name);
 }
 
-/* step [0, 1000): load [0, 300), forward [300, 500); two kernels, of two queues, that overlap. */
+/* step [0, 1000): load [0, 300), forward [300, 500); two overlapping kernels on two queues. */
 static struct results *collect_step(enum range_grouping grouping)
 {
     begin();
@@ -260,7 +260,7 @@ TEST(kernels_of_a_name_are_one_row_whose_shape_is_the_most_frequent_one)
     CHECK_INT(shape->shared_bytes, 1024);
     CHECK(fabs(shape->occupancy - 62.5) < 1e-9);
     CHECK_INT(row_of(results, "wait")->total_ns, 400);
-    CHECK_INT(gpu_stats_totals(results->gpu)->total_ns, 95); /* a wait is no work */
+    CHECK_INT(gpu_stats_totals(results->gpu)->total_ns, 95); /* a wait is not work */
     release(results);
 }
 
@@ -379,8 +379,7 @@ TEST(what_was_not_watched_is_neither_busy_nor_idle)
     CHECK_INT(gpu_stats_queues(results->gpu, &rows), 2);
     CHECK_INT(rows[0].busy_ns, 30);
     CHECK_INT(rows[0].watched_ns, 190 + 80);
-    CHECK_INT(rows[0].starved_ns,
-              10 + 50 + 60); /* from 120 and from 220 on something was launched */
+    CHECK_INT(rows[0].starved_ns, 10 + 50 + 60); /* from 120 and from 220 on, work was launched */
     CHECK_INT(rows[0].life_ns, 1000);
     CHECK_INT(range_of(results, "step")->stay_ns, 90 + 100 + 30);
     CHECK_INT(range_of(results, "step")->idle_ns, 90 + 100 + 30 - 30);
@@ -436,7 +435,7 @@ static const char *own_function(const struct own_time *own, uint32_t row)
     return name;
 }
 
-/* Of both, what is recorded and what own_time is given. */
+/* Adds a sample to the recording and to own_time. */
 static void add_sample(struct own_time *own, struct sample sample)
 {
     maker_sample(maker, &sample);
@@ -483,7 +482,7 @@ TEST(what_the_launching_thread_did_is_known_while_nothing_was_launched)
     release(results);
 }
 
-/* ---- Random ones ----------------------------------------------------------------------------- */
+/* ---- Random programs ------------------------------------------------------------------------- */
 
 enum { SPAN = 4000, STEPS = 12 };
 
@@ -497,12 +496,12 @@ static int64_t next_random(int64_t below)
     return (int64_t)(random_state % (uint64_t)below);
 }
 
-/* Of "outer" and "outer/inner", which are open in turn. */
+/* Sums of "outer" and "outer/inner", which are open in turn. */
 struct sums {
     uint64_t total, self, idle, starved, count;
 };
 
-/* When something ran, and when something was launched that had not ended. */
+/* By nanosecond: work was running; launched work had not ended. */
 struct maps {
     bool busy[SPAN + 1000], asked[SPAN + 1000];
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantiles against sorted values, for distributions with long tails, and the byte limit. */
+/* Compares quantiles with sorted values, for distributions with long tails; tests the byte
+ * limit. */
 #include "histogram.h"
 #include "test.h"
 
@@ -80,7 +81,7 @@ TEST(extremes_have_buckets)
     histogram_pool_destroy(pool);
 }
 
-/* Some stand in the struct, the others in pages: each is found where it belongs. */
+/* Some values are in the struct, others in pages: quantiles cover both in order. */
 TEST(values_beside_pages_are_in_their_order)
 {
     static const uint64_t first[] = {40, 1000000};
@@ -88,7 +89,7 @@ TEST(values_beside_pages_are_in_their_order)
     for (size_t i = 0; i < 2; i++) {
         struct histogram histogram = {0};
         for (int n = 0; n < 17; n++)
-            histogram_add(pool, &histogram, first[i]); /* the last one begins anew */
+            histogram_add(pool, &histogram, first[i]); /* the last one starts a page */
         for (int n = 0; n < 3; n++)
             histogram_add(pool, &histogram, first[1 - i]);
         CHECK_INT(histogram.count, 20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes belong to the start of a command, and where their time counts. */
+/* Processes that belong to the start of a command, and the accounting of their time. */
 #include "launch.h"
 #include "made_sample.h"
 #include "own_time.h"
@@ -31,7 +31,7 @@ static void begin(int64_t exec_ns)
     add(PID, -1, 1, exec_ns, PROCESS_EXEC);
     add(101, SHELL, 10, 20, PROCESS_EXITED);
     add(102, HELPER, 11, 19, PROCESS_EXITED);
-    add(103, SHELL, 12, exec_ns + 1, PROCESS_EXITED); /* not gone when the program begins */
+    add(103, SHELL, 12, exec_ns + 1, PROCESS_EXITED); /* still running when the program begins */
     add(104, SHELL, 13, 18, PROCESS_SIGNALED);
     add(105, SHELL, 14, 17, PROCESS_EXITED);
     add(PID, -1, exec_ns, exec_ns + END_NS, PROCESS_EXITED);
@@ -135,7 +135,7 @@ TEST(time_of_the_start_is_one_row_and_all_adds_up)
     run_in(own, GRANDCHILD, tool, 10);
     run_in(own, HELPER, shared, 5);
     run_in(own, HELPER, own_tool, 7);
-    run_in(own, WORKER, shared, 6); /* so this program is more than a part of the start */
+    run_in(own, WORKER, shared, 6); /* so this program is not only a part of the start */
     run_in(own, PROGRAM, work, 400);
     CHECK_INT(own_time_finish(own), 0);
     uint32_t count = own_time_rows(own, false, &rows);

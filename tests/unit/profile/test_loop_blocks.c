@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns of event loops that took long: where their time went, and whom they kept waiting. */
+/* Long turns of event loops: where their time went, and the tasks that they delayed. */
 #include "report.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -29,7 +29,7 @@ static void make(void)
     track = maker_track(maker, process, 100, "task", -1);
 }
 
-/* A task goes on then, after it has awaited that for so long. */
+/* A task continues at `time` after awaiting for `ms`. */
 static void went_on(int64_t time, double ms, const char *awaits)
 {
     const struct event mark = {
@@ -44,7 +44,7 @@ static void went_on(int64_t time, double ms, const char *awaits)
     maker_value_text(maker, "awaits", awaits);
 }
 
-/* A turn that ends then. */
+/* A turn that ends at `end`. */
 static void turn(int64_t end, double ms)
 {
     const struct event mark = {
@@ -67,7 +67,7 @@ static void run(uint32_t stack, int64_t time)
     maker_sample(maker, &sample);
 }
 
-/* Until it was woken, then ready until the end. */
+/* Off the CPU until `wake`, then ready until the end. */
 static void off(uint32_t stack, int64_t begin, int64_t wake, int64_t end)
 {
     const struct sample sample = {
@@ -75,7 +75,7 @@ static void off(uint32_t stack, int64_t begin, int64_t wake, int64_t end)
     maker_wait(maker, &sample, wake);
 }
 
-/* Own times of the same samples decide whose function a stack is. */
+/* Own times of the same samples determine a stack's function. */
 static int take_own(void *own, const struct item *item)
 {
     return own_time_add(own, item->sample);
@@ -159,10 +159,10 @@ TEST(a_turn_counts_only_if_a_task_goes_on_right_after_it)
     const struct loop_place *places;
     make();
     turn(400 * MS, 200);
-    went_on(401 * MS, 190, "Queue.get"); /* what the turn itself put there */
+    went_on(401 * MS, 190, "Queue.get"); /* put there by the turn itself */
     went_on(402 * MS, 50, "sleep");      /* began in its second half */
     went_on(450 * MS, 240, "sleep");     /* would have slept anyway */
-    turn(8000 * MS, 100);                /* alone */
+    turn(8000 * MS, 100);                /* without a delayed task */
     off(slow, 200 * MS, 390 * MS, 390 * MS);
     struct loop_blocks *blocks = read_all();
     CHECK_INT(loop_blocks_places(blocks, &places), 0);
@@ -191,7 +191,7 @@ TEST(a_loop_inside_of_a_loop_counts_once)
     make();
     turn(300 * MS, 100);
     went_on(301 * MS, 110, "sleep");
-    turn(400 * MS, 300); /* around it */
+    turn(400 * MS, 300); /* encloses it */
     went_on(401 * MS, 310, "sleep");
     turn(450 * MS, -5);
     turn(460 * MS, 1e300);

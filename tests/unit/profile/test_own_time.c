@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose function a stack counts for, the sums of functions and waits, and how wall time is spent.
- */
+/* The own function that a stack counts for, sums of functions and waits, and the use of wall
+ * time. */
 #include "code_owner.h"
 #include "made_sample.h"
 #include "own_time.h"
@@ -24,7 +24,7 @@ static uint32_t push(uint32_t stack, enum frame_kind kind, const char *function,
     struct maker_frame frame = {.kind = kind, .function = function};
     frame.file = python ? place : "";
     frame.module = python ? "" : place;
-    frame.line = python ? (int32_t)(stack % 7) + 10 : 0; /* lines of one function are one */
+    frame.line = python ? (int32_t)(stack % 7) + 10 : 0; /* lines of one function are one row */
     frame.first_line = python ? 10 : 0;
     frame.address = python ? 0 : stack + 16u;
     return maker_stack(maker, stack, &frame);
@@ -110,7 +110,7 @@ TEST(a_wait_belongs_to_the_own_function_that_asked_for_it)
     wait_in(own, get, WAIT_LOCK, 2000);
     wait_in(own, lock, WAIT_GIL, 2500);
     wait_in(own, read, WAIT_PIPE, 0);
-    wait_in(own, shell, WAIT_CHILD, 0); /* it is there for its child */
+    wait_in(own, shell, WAIT_CHILD, 0); /* it waits for its child */
     wait_in(own, 0, WAIT_SLEEP, 1050);
     wait_in(own, read, WAIT_PREEMPTED, 0); /* it only lacked a CPU */
     CHECK_INT(own_time_finish(own), 0);
@@ -132,7 +132,7 @@ TEST(a_wait_belongs_to_the_own_function_that_asked_for_it)
     maker_destroy(maker);
 }
 
-/* The function that has most CPU time, and what the last row is for. */
+/* Checks the function with most CPU time, and the purpose of the last row. */
 static void check_rows(struct own_time *own, const char *first, enum code_purpose last)
 {
     const struct own_row *rows;
@@ -287,7 +287,7 @@ TEST(each_moment_of_the_wall_time_counts_once)
     CHECK_INT(totals->busy_ns, 100 + 280 + 140 + 350);
     CHECK_INT(totals->contended_ns, 30 + 20 + 20);
     CHECK_INT(wall_waits(wall, &waits), 1);
-    CHECK_STR(name_of(waits[0].label), "fetch"); /* main only waits for that */
+    CHECK_STR(name_of(waits[0].label), "fetch"); /* main only waits for it */
     CHECK_INT(waits[0].reason, WAIT_SLEEP);
     CHECK_INT(waits[0].time_ns, 300);
     wall_destroy(wall);
@@ -301,7 +301,7 @@ TEST(short_waits_are_no_time_in_which_a_thread_ran)
     struct own_time *own = own_time_create(maker_trace(maker));
     struct wall *wall = wall_create(maker_trace(maker), &PASS_SELECT_ALL);
     maker_finish(maker, 1000);
-    /* from 200 to 800 it has 100 of waits that are told, and 300 that are too short */
+    /* from 200 to 800 it has 100 of recorded waits, and 300 of short ones */
     off(own, wall, &(struct off){workers[0], WAIT_SLEEP, 400, 500, 500, 0});
     struct sample sums = {.set = SAMPLE_SET_SHORT_WAITS,
                           .thread = workers[0],
@@ -321,7 +321,7 @@ TEST(short_waits_are_no_time_in_which_a_thread_ran)
     maker_destroy(maker);
 }
 
-/* A command takes the time, not what a thread beside does until it is over. */
+/* The command takes the time, not a concurrent thread that runs until its end. */
 TEST(a_wait_for_a_command_is_not_a_heartbeats)
 {
     const struct wall_wait *waits;
@@ -343,14 +343,13 @@ TEST(a_wait_for_a_command_is_not_a_heartbeats)
     CHECK_STR(name_of(waits[0].label), "build");
     CHECK_INT(waits[0].reason, WAIT_CHILD);
     CHECK_INT(waits[0].time_ns, 700);
-    CHECK_INT(waits[1].reason, WAIT_DISK); /* the command itself waits for that */
+    CHECK_INT(waits[1].reason, WAIT_DISK); /* the command itself waits for the disk */
     CHECK_INT(waits[1].time_ns, 300);
     wall_destroy(wall);
     own_time_destroy(own);
     maker_destroy(maker);
 }
 
-/* So many of four threads are ready all the time, and none runs, on two processors. */
 TEST(the_stack_tells_what_a_lock_is_for)
 {
     static const struct {
@@ -383,7 +382,7 @@ TEST(the_stack_tells_what_a_lock_is_for)
         unsigned kind = wait_kind_of(own, stacks[i], WAIT_LOCK);
         CHECK_STR(wait_kind_name(kind), cases[i].name);
         CHECK_STR(wait_phrase(kind), cases[i].phrase);
-        CHECK_INT(wait_kind_of(own, stacks[i], WAIT_SLEEP), WAIT_SLEEP); /* only locks */
+        CHECK_INT(wait_kind_of(own, stacks[i], WAIT_SLEEP), WAIT_SLEEP); /* only for locks */
     }
     const struct own_wait *found;
     uint32_t count = own_time_waits(own, &found);
@@ -426,6 +425,7 @@ struct crowd {
     uint64_t crowded_ns, contended_ns;
 };
 
+/* `ready` of four threads are always ready, and none runs, on two processors. */
 static struct crowd crowd(int ready)
 {
     begin();
@@ -453,13 +453,13 @@ static struct crowd crowd(int ready)
 
 TEST(a_crowd_has_the_processors_or_is_twice_as_large)
 {
-    CHECK_INT(crowd(3).crowded_ns, 1); /* others have them, until a fourth one comes */
+    CHECK_INT(crowd(3).crowded_ns, 1); /* other programs use them, until a fourth thread appears */
     CHECK_INT(crowd(3).contended_ns, 999);
     CHECK_INT(crowd(4).crowded_ns, 1000);
     CHECK_INT(crowd(4).contended_ns, 0);
 }
 
-/* Two threads on the one processor of the first host, one on the second, which has eight. */
+/* Two threads on the only processor of the first host, one on the second, which has eight. */
 TEST(threads_have_the_processors_of_their_own_host_alone)
 {
     begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Own functions below own functions, what is folded into them, and that times add up. */
+/* Own functions below own functions, folding of other code into them, and sums. */
 #include "made_sample.h"
 #include "own_tree.h"
 #include "test.h"
@@ -35,7 +35,7 @@ static uint32_t push_native(uint32_t stack, const char *function, const char *mo
     return maker_stack(maker, stack, &frame);
 }
 
-/* Stacks come first: what sums them up sizes its tables by their number. */
+/* Stacks are created first: tables of the sums are sized by their number. */
 static void begin(void)
 {
     maker = maker_create();
@@ -106,7 +106,7 @@ TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
     CHECK_INT(nodes[4].parent, 0);
     own_tree_destroy(tree);
 
-    tree = own_tree_create(own, false); /* by CPU time, the library comes first */
+    tree = own_tree_create(own, false); /* by CPU time, the library is first */
     CHECK_INT(own_tree_rows(tree, &nodes), 5);
     check_node(&nodes[1], 1, "dumps", 300);
     own_tree_destroy(tree);
@@ -116,7 +116,7 @@ TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
 
 #define NATIVE "pyannot/_native.cpython-311-x86_64-linux-gnu.so"
 
-/* The same wherever pip put it; a program's own folder of that name is the program's. */
+/* Independent of pip's folder; a program's own folder of that name belongs to the program. */
 TEST(functions_of_annot_are_folded_wherever_it_is_installed)
 {
     static const char *const folders[] = {"/srv/venv/lib/python3.11/site-packages/", "/srv/deps/",
@@ -205,7 +205,7 @@ TEST(start_up_is_what_runs_before_the_main_module)
     end();
 }
 
-/* The own function that a node counts for; 0: none, or it is an import's. */
+/* The own function that a node counts for; 0: missing, or within an import. */
 static uint32_t own_above(const struct own_node *nodes, uint32_t at)
 {
     if (nodes[at].purpose == PURPOSE_IMPORT)
@@ -215,8 +215,8 @@ static uint32_t own_above(const struct own_node *nodes, uint32_t at)
     return own_time_label(own, nodes[at].label)->owner == CODE_OWN ? nodes[at].label : 0;
 }
 
-/* Random calls: self times add up to what was sampled, and for each function to its row. */
-/* All are outermost: there is no node above. */
+/* Random calls: self times add up to the samples, and per function to its row. */
+/* All nodes are outermost. */
 TEST(more_functions_than_there_are_nodes_for_count_together)
 {
     enum { FUNCTIONS = OWN_TREE_NODES + 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks of pools: joined from what both sides tell, whichever is read first. */
+/* Tasks of pools: joined from the reports of both sides, in any reading order. */
 #include "report.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -45,7 +45,7 @@ static void push(uint32_t where, int64_t time, const char *name)
     push_as(where, time, name, 0);
 }
 
-static bool in_pieces; /* what is unpickled, by a traced function that returns before its end */
+static bool in_pieces; /* unpickling by a traced function that returns before the end */
 
 static void cut(uint32_t where, int64_t time)
 {
@@ -62,7 +62,7 @@ static void point(uint32_t where, int64_t time, enum event_kind kind, uint64_t i
     maker_point(maker, where, time, &made);
 }
 
-/* Handed over at 100; submitted `since` before. */
+/* Handed over at 100; submitted `since` earlier. */
 static void submit(uint64_t id, int64_t since)
 {
     push(parent, 100, "send");
@@ -213,7 +213,7 @@ TEST(a_task_that_is_written_when_its_worker_has_it_was_handed_over_until_then)
     work(7, 1000, 500);
     fetch(7, 2000);
     maker_pop(maker, parent, 5000);
-    push(parent, 6000, "send"); /* never seen to end */
+    push(parent, 6000, "send"); /* without an end */
     point(parent, 6000, EVENT_FLOW_BEGIN, 8);
     work(8, 7000, 500);
     fetch(8, 8000);
@@ -298,7 +298,7 @@ TEST(a_worker_that_is_ended_in_send_has_sent_what_was_received)
     work(7, 1000, 500);
     fetch(7, 1900);
     submit(8, 0);
-    work_and_send(8, 2000, 300); /* and no more of it */
+    work_and_send(8, 2000, 300); /* without later parts */
     fetch(8, 2600);
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 1);
@@ -357,7 +357,7 @@ TEST(what_is_not_whole_is_told_apart)
     push(worker, 1000, "square");
     point(worker, 1001, EVENT_FLOW_STEP, 8);
     submit(9, 0);
-    fetch(9, 5000); /* nothing of its worker */
+    fetch(9, 5000); /* without its worker's part */
     struct pool_tasks *tasks = read_all();
     CHECK_INT(pool_tasks_functions(tasks, &found), 1);
     CHECK_INT(found->count, 0);
@@ -382,7 +382,7 @@ TEST(flows_of_others_are_no_tasks)
     push(taker, 300, "send");
     point(taker, 301, EVENT_FLOW_END, 70);
     maker_pop(maker, taker, 302);
-    push(worker, 400, "start-up"); /* the program's own may have our name */
+    push(worker, 400, "start-up"); /* a range of the program with pyannot's name */
     point(worker, 401, EVENT_FLOW_BEGIN, 71);
     maker_pop(maker, worker, 402);
     struct pool_tasks *tasks = read_all();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools: whose worker a thread is, and what it did while its pool was in use. */
+/* Pools: the workers of each, and their activities while the pool was in use. */
 #include "pool_tasks.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -61,7 +61,7 @@ static void point(uint32_t where, int64_t time, enum event_kind kind, uint64_t f
     maker_point(maker, where, time, &made);
 }
 
-/* Unpickled for 10, run for `length`, sent for 5. */
+/* Unpickles for 10, runs for `length`, sends for 5. */
 static void work(int worker, uint64_t flow, int64_t begin, int64_t length)
 {
     uint32_t where = workers[worker];

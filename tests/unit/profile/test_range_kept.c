@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations of ranges one by one: all in their order while there is room, then evenly fewer. */
+/* Individual durations of ranges: all in order while there is room, then evenly fewer. */
 #include "range_stats.h"
 #include "test.h"
 
@@ -24,7 +24,7 @@ static int next_events(void *context, struct event_batch *ret_batch)
     return state->told;
 }
 
-/* Ranges of 1, 2, 3, ... ns; how many of each row are kept. */
+/* Ranges of 1, 2, 3, ... ns; returns the number kept per row. */
 static const struct range_duration *keep(struct trace *trace, uint32_t ranges, uint32_t limit,
                                          struct range_stats **ret_stats, uint32_t *ret_count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Path numbers: the same path the same number, other domains other numbers, a limit that holds. */
+/* Path numbers: equal for equal paths, distinct for other domains, with a limit. */
 #include "range_parts.h"
 #include "test.h"
 

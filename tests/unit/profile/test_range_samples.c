@@ -51,7 +51,7 @@ static void release(struct range_stats *stats)
     maker_destroy(maker);
 }
 
-/* The row of that kind and label; its number of a column. */
+/* The row of that kind and label. */
 static uint32_t row_of(const struct range_stats *stats, enum range_kind kind, const char *label)
 {
     char text[256];
@@ -183,7 +183,7 @@ TEST(owners_and_paths_without_events_get_rows)
         of_parent += row->owner == 0 ? row->cpu_self_ns : 0;
         of_child += row->owner == 1 ? row->cpu_self_ns : 0;
     }
-    CHECK_INT(range_stats_totals(stats)->cpu_inherited_ns, 30); /* the child's, not the parent's */
+    CHECK_INT(range_stats_totals(stats)->cpu_inherited_ns, 30); /* of the child only */
     CHECK_INT(of_parent, 2);
     CHECK_INT(of_child, 30);
     uint32_t *rows;
@@ -198,7 +198,7 @@ TEST(owners_and_paths_without_events_get_rows)
     release(stats);
 }
 
-/* A worker's thread: "request" of another thread around "task", as executors' threads have it. */
+/* A worker's thread: "request" of another thread around "task", as on executors' threads. */
 static void add_task(uint32_t thread, int64_t time_ns)
 {
     const struct scope scope = {.observer = OBSERVER_INHERITED};
@@ -223,7 +223,7 @@ static struct range_stats *collect_inherited(enum range_grouping grouping)
     add_task(worker, 310);
     cpu(thread, 150, 1);
     cpu(worker, 150, 20);
-    cpu(worker, 205, 300); /* behind the task, in what is around it */
+    cpu(worker, 205, 300); /* after the task, in the enclosing range */
     cpu(worker, 350, 4000);
     off(worker, 120, 130, 130);
     maker_finish(maker, 600);
@@ -277,7 +277,7 @@ TEST(names_of_domains_are_found_by_their_names)
     release(stats);
 }
 
-/* A sample inside of "main", two tasks that run within each other, and what C pushes there. */
+/* A sample inside of "main", two nested tasks, and a range pushed by C there. */
 static void add_tracks(uint32_t thread)
 {
     uint32_t main = maker_path(maker, 0, "main");
@@ -333,7 +333,7 @@ TEST(ranges_of_tasks_have_their_samples_and_those_around_them_too)
     CHECK_INT(on_track(stats, "eager/fetch", RANGE_COLUMN_CPU_SELF), 8);
     CHECK_INT(on_track(stats, "(other)", RANGE_COLUMN_CPU), 32);
     CHECK_INT(range_stats_totals(stats)->cpu_outside_ns, 0);
-    uint32_t *rows; /* with those that have no record */
+    uint32_t *rows; /* including those without a record */
     CHECK_INT(range_stats_sort(stats, RANGE_TRACK, RANGE_COLUMN_CPU, &rows), 5);
     free(rows);
     check_adds_up(stats);
@@ -365,7 +365,7 @@ static uint64_t next_random(void)
     return random_state ^= random_state << 17;
 }
 
-/* A thread of a random program; `path` is what its live stack says. */
+/* A thread of a random program; `path` is its live stack. */
 struct program {
     uint32_t thread;
     uint32_t path[DEPTH + 1];
@@ -377,7 +377,7 @@ struct program {
 static const char *const names[NAMES] = {"a", "b", "c", "d"};
 static const char *const domains[] = {NULL, "x", "y"};
 
-/* The sampler looks each period of CPU time, wherever the program is. Now and then it is wrong. */
+/* Samples each period of CPU time, at any place of the program. Some samples are wrong. */
 static void sample_until(struct program *program, int64_t time_ns)
 {
     uint32_t inherited = maker_path_of_kind(maker, 0, "a", RANGE_PATH_INHERITED);

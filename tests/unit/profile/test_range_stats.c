@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statistics against events written by hand, and against sums made beside them. */
+/* The statistics compared with events written by hand, and with independent sums. */
 #include "range_stats.h"
 #include "test.h"
 #include "vec.h"
@@ -10,7 +10,7 @@
 
 enum { EVENTS_MAX = 4096 };
 
-/* A recording under construction: one process per pair of threads. */
+/* A recording under construction: one process per two threads. */
 static struct trace *trace;
 static struct event events[EVENTS_MAX];
 static uint32_t event_count;
@@ -66,7 +66,7 @@ static void pop(uint32_t thread, uint64_t depth, int64_t time_ns)
     add(thread, EVENT_POP, NULL, time_ns)->depth = depth;
 }
 
-/* What a pass reads: each run of events of one thread is a batch. */
+/* The source of a pass: each run of events of one thread is a batch. */
 static VEC(struct event) fed;
 static size_t next_fed;
 
@@ -268,7 +268,7 @@ TEST(overlapping_ranges_marks_and_counters_have_rows_of_their_own)
     end();
 }
 
-/* Whatever comes first: nothing is less than NaN, nor more. */
+/* NaN compares false with every value, in any order. */
 TEST(a_value_that_is_no_number_is_neither_least_nor_greatest)
 {
     static const double values[] = {NAN, 3, -1, NAN};
@@ -436,8 +436,8 @@ static void on_track(uint32_t thread, enum event_kind kind, uint64_t track, cons
     add(thread, kind, name, time_ns)->lane = (uint32_t)track;
 }
 
-/* Two requests at the same time, each begun by one thread and ended by another; around them the
- * threads' own ranges, which stay what they are. */
+/* Two concurrent requests, each begun by one thread and ended by another, and the threads' own
+ * ranges around them, which are unaffected. */
 static void two_requests(void)
 {
     push(0, "serve", 5);
@@ -493,7 +493,7 @@ TEST(ranges_on_tracks_belong_to_who_began_them)
     finish();
     const struct range_row *row =
         range_stats_row(stats, find_owned(RANGE_TRACK, 0, "request/request"));
-    CHECK_INT(row->count, 1); /* inside of what process 0 began */
+    CHECK_INT(row->count, 1); /* begun by process 0 */
     CHECK_INT(row->process_count, 1);
     end();
 }

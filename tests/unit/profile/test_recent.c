@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows of what is told live: exact at their edges, of waits that go on, of ranges that are open;
- * and what is forgotten. */
+/* Windows of live data: exact at their edges, with unfinished waits and open ranges; and
+ * forgetting. */
 #include "made_sample.h"
 #include "pass.h"
 #include "recent.h"
@@ -16,7 +16,7 @@ static struct maker *maker;
 static struct recent *recent;
 static uint32_t threads[2], stacks[2];
 
-/* All times are as the maker's trace has them. */
+/* Converts to times of the maker's trace. */
 static int64_t at(int64_t time_ns)
 {
     return MAKER_BEGIN_NS + time_ns;
@@ -136,7 +136,7 @@ TEST(one_that_is_told_no_more_has_ended)
     begin();
     recent_renew(recent, at(2 * S));
     off(1 * S, 2 * S, SAMPLE_UNFINISHED);
-    recent_renew(recent, at(3 * S)); /* the next telling is under way */
+    recent_renew(recent, at(3 * S)); /* the next report is in progress */
     CHECK_INT(sum_of(0, 3 * S, false, NULL).waiting_ns, 2 * S);
     recent_renew(recent, at(4 * S));
     CHECK_INT(sum_of(0, 4 * S, false, NULL).waiting_ns, 0);
@@ -214,7 +214,7 @@ static struct recent_ranges *ranges;
 
 static uint32_t scope; /* of events */
 
-/* One event after the other, as they come. */
+/* Passes on one event after the other, as they arrive. */
 static void tell(uint32_t thread, enum event_kind kind, const char *name, int64_t time)
 {
     static uint64_t depth[2];
@@ -338,7 +338,7 @@ static void tell_cpu(uint32_t path, int64_t time)
     CHECK_INT(recent_ranges_add_sample(ranges, &sample), 0);
 }
 
-/* A sampler reads names alone. Samples come in any order, before events do. */
+/* A sampler reads only names. Samples arrive in any order, before events do. */
 TEST(cpu_time_is_that_of_the_domain)
 {
     const char *const domains[] = {"io", "", "net"};
@@ -349,7 +349,7 @@ TEST(cpu_time_is_that_of_the_domain)
         tell_cpu(inner, (100 * i + 50) * MS);
         tell_cpu(step, (100 * i + 20) * MS);
     }
-    tell_cpu(late, 20 * MS + 1); /* around it is what was open before anybody looked */
+    tell_cpu(late, 20 * MS + 1); /* it encloses ranges opened before the session */
     for (int64_t i = 0; i < 3; i++) {
         scope = maker_scope(maker, domains[i], NULL);
         tell(threads[0], EVENT_PUSH, "step", 100 * i * MS);
