@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Containers against plain models; text, UTF-8, checksums and varints against known answers. */
+/* Compares containers with plain models; text, UTF-8, checksums and varints with known answers. */
 #include "hash.h"
 #include "hash_map.h"
 #include "strtab.h"
@@ -52,7 +52,7 @@ TEST(map64_agrees_with_an_array)
 {
     enum { KEYS = 3000, STEPS = 400000 };
 
-    static uint64_t values[KEYS]; /* 0 = absent */
+    static uint64_t values[KEYS]; /* 0: absent */
     struct map64 map = {0};
     size_t present = 0;
     for (int step = 0; step < STEPS; step++) {
@@ -71,7 +71,7 @@ TEST(map64_agrees_with_an_array)
         present += values[key] != 0;
         CHECK_INT(map.count, present);
     }
-    CHECK(map.capacity <= 4096 * 2); /* removal leaves nothing behind */
+    CHECK(map.capacity <= 4096 * 2); /* removal frees the slot */
     map64_free(&map);
 }
 
@@ -80,7 +80,7 @@ TEST(to_replace_a_value_of_map64_takes_no_memory)
     struct map64 map = {0};
     for (uint64_t key = 1; map.count == 0 || (map.count + 1) * 4 <= map.capacity * 3; key++)
         CHECK_INT(map64_put(&map, key, key), 0);
-    size_t capacity = map.capacity; /* the next one that is new lets it grow */
+    size_t capacity = map.capacity; /* the next new key would let it grow */
     for (uint64_t key = 1; key <= map.count; key++)
         CHECK_INT(map64_put(&map, key, key + 1), 0);
     CHECK_INT(map.capacity, capacity);
@@ -88,12 +88,12 @@ TEST(to_replace_a_value_of_map64_takes_no_memory)
     map64_free(&map);
 }
 
-/* Neighbours in every word, of which sums, differences and exclusive ors are the same. */
+/* Keys that are neighbours in every word, with equal sums, differences and exclusive ors. */
 TEST(wide_map_agrees_with_an_array_and_keys_never_meet)
 {
     enum { SIDE = 12, KEYS = SIDE * SIDE * SIDE, STEPS = 200000 };
 
-    static uint64_t values[KEYS]; /* 0 = absent */
+    static uint64_t values[KEYS]; /* 0: absent */
     struct wide_map map = {0};
     size_t present = 0;
     for (int step = 0; step < STEPS; step++) {
@@ -168,7 +168,7 @@ TEST(utf8_follows_the_unicode_table)
 {
     static const struct {
         const char *bytes;
-        size_t length; /* of the first character; 0 = ill-formed */
+        size_t length; /* of the first character; 0: ill-formed */
     } cases[] = {
         {"a", 1},
         {"\xc3\xa4", 2},
@@ -282,7 +282,7 @@ TEST(varints_come_back_and_end_at_the_end)
     }
     CHECK_INT(zigzag(-1), 1);
     CHECK_INT(unzigzag(zigzag(INT64_MIN)), INT64_MIN);
-    memset(bytes, 0xff, sizeof(bytes)); /* never ends */
+    memset(bytes, 0xff, sizeof(bytes)); /* unterminated */
     struct varint_reader reader = {bytes, bytes + sizeof(bytes)};
     CHECK(varint_get(&reader) == 0 && !reader.at);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel is asked for: clocks, small files, facts of processes. */
+/* Queries to the kernel: clocks, small files, facts of processes. */
 #include "clock_now.h"
 #include "file_io.h"
 #include "proc_info.h"
@@ -38,7 +38,7 @@ TEST(small_file_is_cut_where_the_room_ends)
     CHECK_INT(text[0], 0);
 }
 
-/* It looks as if the line went on behind it. */
+/* Looks like the following fields of the line. */
 #define HOSTILE_NAME "a) Z 1 2 (b"
 
 static void *wait_named(void *argument)
@@ -135,8 +135,8 @@ static void check_mapped(pid_t pid, const struct stat *file, int expected)
     CHECK_INT(proc_has_mapped_by_text(pid, file->st_dev, file->st_ino), expected);
 }
 
-/* By the kernel's answer, where it gives one, as by its text; also one that only reads, of a
- * process that stands still, ended, or was never there. */
+/* By the kernel's query, where available, and by the text of maps; includes a read-only mapping,
+ * and a process that is stopped, ended, or does not exist. */
 TEST(a_process_is_found_by_the_file_that_it_shares)
 {
     struct stat file, other;

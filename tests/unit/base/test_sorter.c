@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The external sort: what comes out is all that went in, in order of its keys, and equal ones in
- * the order of their coming; however little memory there is. */
+/* The external sort returns all records in order of their keys, equal ones in order of arrival,
+ * with any memory limit. */
 #include "sorter.h"
 #include "test.h"
 
@@ -31,7 +31,7 @@ static int by_keys(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Of a file that is nearly in order, of one that is not, of one with equal keys. */
+/* Keys nearly in order, in random order, all equal. */
 enum shape { NEARLY, RANDOM, EQUAL };
 
 static void check_sort(size_t memory_bytes, enum shape shape, uint32_t size_max)
@@ -89,13 +89,14 @@ TEST(order_by_more_files_than_are_merged_at_once)
 {
     for (unsigned shape = NEARLY; shape <= EQUAL; shape++)
         check_sort(8 << 10, (enum shape)shape, 100);
-    check_sort(2 << 10, RANDOM, 100); /* and more joined ones than that */
+    check_sort(2 << 10, RANDOM, 100); /* with more merged runs than that */
 }
 
 TEST(records_larger_than_a_block)
 {
     check_sort(2 << 20, RANDOM, 4000);
-    struct sorter *sorter = sorter_create(NULL, 1 << 20); /* where temporary files are */
+    struct sorter *sorter =
+        sorter_create(NULL, 1 << 20); /* in the default folder of temporary files */
     uint8_t *bytes = calloc(1, 900 << 10);
     CHECK(sorter && bytes);
     for (int i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Output streams: whole files or none, errors that stick, gzip that gzip reads. */
+/* Output streams: complete files or no file, sticky errors, gzip output readable by gzip. */
 #include "out_folder.h"
 #include "out_stream.h"
 #include "test.h"
@@ -286,7 +286,7 @@ TEST(pieces_are_what_was_written_between_flushes)
     const struct out_taker taker = {take_piece, &taken};
     struct out_stream *out;
     CHECK_INT(out_stream_pieces(&taker, &(struct out_stream_options){0}, &out), 0);
-    out_flush(out); /* nothing is no piece */
+    out_flush(out); /* an empty flush is no piece */
     out_text(out, "one");
     out_text(out, " and");
     out_flush(out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What --fail-if understands, and when a limit fails, holds, or cannot be decided. */
+/* The syntax of --fail-if, and whether a limit fails, holds, or is undecided. */
 #include "compare.h"
 #include "compare_limit.h"
 #include "compare_test.h"
@@ -118,7 +118,7 @@ static struct compare *sides(size_t runs, double factor)
     return compare;
 }
 
-/* Of one limit about one row; -1: there is none. */
+/* The state of a limit on one row; -1: without a row. */
 static int state_of(const struct compare *compare, const char *text)
 {
     struct compare_limit limit = parsed(text);
@@ -143,7 +143,7 @@ TEST(limits_fail_hold_or_are_undecided)
     CHECK_INT(state_of(compare, "wall > +10us"), COMPARE_FAILS);
     CHECK_INT(state_of(compare, "memory > 1KiB"), COMPARE_FAILS);
     CHECK_INT(state_of(compare, "memory > 1ms"), -1);
-    CHECK_INT(state_of(compare, "memory > +1%"), COMPARE_UNDECIDED); /* A has none */
+    CHECK_INT(state_of(compare, "memory > +1%"), COMPARE_UNDECIDED); /* A lacks it */
     CHECK_INT(state_of(compare, "nothing > +1%"), -1);
     CHECK_INT(state_of(compare, "function:wall > +1%"), -1);
     compare_destroy(compare);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What comparisons say of noise, over many made-up pairs of sides: equal programs are called
- * different in one of twenty cases at most, and a change of 5 % is found with enough runs. */
+/* Comparisons under noise, for many simulated pairs of sides: equal programs are reported as
+ * different in at most one of twenty cases, and a change of 5 % is found with enough runs. */
 #include "compare.h"
 #include "compare_test.h"
 
@@ -20,8 +20,7 @@ static double uniform(void)
     return ((double)(state >> 11) + 0.5) / 0x1p53;
 }
 
-/* A busy machine: most runs are alike, within 2 %, and one in five takes up to half as long again.
- */
+/* A busy machine: most runs are within 2 %, and one in five takes up to half as long again. */
 static double noise(void)
 {
     double normal = sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
@@ -40,7 +39,7 @@ static void add(struct compare *compare, size_t runs, const char *name, double c
 }
 
 struct verdicts {
-    unsigned wall, any, wrong, covered; /* of TRIES */
+    unsigned wall, any, wrong, covered; /* out of TRIES */
 };
 
 static void count(const struct compare *compare, double change, struct verdicts *verdicts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges at equal speed: what changed stands out of what all runs share, and nothing else does. */
+/* Ranges at equal speed: only real changes are reported, relative to the speed common to a run. */
 #include "compare.h"
 #include "compare_kinds.h"
 #include "compare_limit.h"
@@ -36,7 +36,7 @@ static unsigned metric(const char *word)
     return (unsigned)found;
 }
 
-/* Each run has a speed of its own, up to a fifth off; each range a noise of a thousandth. The
+/* Each run has a random speed, up to a fifth off; each range has a noise of a thousandth. The
  * ranges take `factors` times as long on side B. */
 static struct compare *made(const double *factors, size_t ranges)
 {
@@ -64,7 +64,7 @@ static struct compare *made(const double *factors, size_t ranges)
     return compare;
 }
 
-/* Of "relative"; NULL: there is none. */
+/* The result for "relative"; NULL: missing. */
 static const struct compare_result *result_of(const struct compare *compare, size_t range)
 {
     const struct compare_result *results;
@@ -118,7 +118,7 @@ TEST(two_ranges_cannot_tell_which_of_them_changed)
     compare_destroy(compare);
 }
 
-/* All of them differ from each other: nobody knows the speed. */
+/* All ranges differ from each other: the speed is unknown. */
 TEST(without_a_majority_there_is_no_speed)
 {
     static const double factors[] = {1, 1.1, 1.2, 1.3, 1.4};
@@ -127,7 +127,7 @@ TEST(without_a_majority_there_is_no_speed)
     compare_destroy(compare);
 }
 
-/* A change of the whole program is none of its ranges against each other. */
+/* A change of the whole program is no change of its ranges relative to each other. */
 TEST(what_all_have_in_common_is_no_change)
 {
     static const double factors[] = {1.3, 1.3, 1.3, 1.3};

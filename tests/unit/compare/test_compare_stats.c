@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of compare_stats.h against examples whose answers are published or easily counted, and
- * against what they promise: intervals that hold the truth, alarms that are rare. */
+/* Checks the tests of compare_stats.h against examples with published or easily counted results,
+ * and against their guarantees: intervals that contain the truth, and a low rate of false
+ * alarms. */
 #include "compare_stats.h"
 #include "test.h"
 
@@ -28,7 +29,7 @@ static struct compare_test groups(struct compare_group a, struct compare_group b
     return test;
 }
 
-/* Permeability of membranes (Hollander and Wolfe, table 4.1): W = 35, and of the other order. */
+/* Permeability of membranes (Hollander and Wolfe, table 4.1): W = 35, and the other order. */
 TEST(a_published_example_has_its_probability)
 {
     static const double term[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
@@ -41,7 +42,7 @@ TEST(a_published_example_has_its_probability)
     CHECK_NEAR(groups(GROUP(early), GROUP(term)).p, test.p, 1e-12);
 }
 
-/* Each of 184,756 ways to part twenty ranks is as likely: the two extreme ones. */
+/* All 184,756 ways to split twenty ranks are equally likely: the two extreme ones. */
 TEST(groups_that_do_not_overlap_have_the_smallest_probability)
 {
     static const double a[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -65,7 +66,7 @@ TEST(three_a_side_have_no_interval)
     CHECK_NEAR(groups(GROUP(one), GROUP(one)).p, 1, 1e-12);
 }
 
-/* Of 2, 2 and 1, 3 in pairs: counted by hand. Equal numbers are no difference at all. */
+/* Pairs of 2, 2 and 1, 3: counted by hand. Equal numbers are no difference. */
 TEST(ties_are_counted_exactly)
 {
     static const double same[] = {5, 5, 5, 5, 5}, a[] = {1, 2, 2}, b[] = {2, 3, 3};
@@ -85,7 +86,7 @@ static double uniform(void)
     return (double)(random_state >> 11) * 0x1p-53;
 }
 
-/* Times as they are: mostly alike, sometimes much longer. */
+/* Typical times: mostly similar, sometimes much longer. */
 static double noisy(void)
 {
     double value = 100 + uniform() + uniform();
@@ -130,7 +131,7 @@ TEST(three_percent_are_seen_in_ten_noisy_runs)
     CHECK(seen >= 85);
 }
 
-/* The exact way and the normal approximation meet where one ends. */
+/* The exact method and the normal approximation agree at the switch between them. */
 TEST(large_groups_agree_with_small_ones)
 {
     double a[21], b[21];
@@ -150,7 +151,7 @@ TEST(a_median_has_an_interval_by_signs)
     double ten[] = {10, 1, 9, 2, 8, 3, 7, 4, 6, 5}, five[] = {5, 4, 3, 2, 1};
     struct compare_middle middle = compare_middle(ten, 10, 0.95);
     CHECK_NEAR(middle.median, 5.5, 1e-12);
-    CHECK_NEAR(middle.low, 2, 1e-12); /* 2 * 11 / 1024 lie beyond the second one */
+    CHECK_NEAR(middle.low, 2, 1e-12); /* 2 * 11 / 1024 are beyond the second one */
     CHECK_NEAR(middle.high, 9, 1e-12);
     CHECK(isinf(compare_middle(five, 5, 0.95).low)); /* 2 / 32 */
     CHECK_NEAR(compare_middle(five, 5, 0.9).low, 1, 1e-12);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes follow from the numbers that stand beside them. */
+/* Printed changes are consistent with the printed numbers. */
 
 #include "compare.h"
 #include "compare_text.h"
@@ -70,7 +70,7 @@ TEST(an_interval_that_says_nothing_is_not_printed)
     CHECK_STR(compare_interval_text(&result, text), "not enough runs");
 }
 
-/* Whatever the numbers: who computes it from what is printed gets what is printed. */
+/* For any numbers, a change computed from the printed numbers equals the printed one. */
 TEST(every_change_follows_from_what_is_printed)
 {
     uint64_t seed = 7;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ELF reader on the files of this machine, against the dynamic linker's view of this process
- * and readelf's of the files; and on files that are cut, packed, stripped or no ELF at all. */
+/* The ELF reader on files of this machine, compared with the dynamic linker's view of this process
+ * and readelf's of the files; and on truncated, packed, stripped and non-ELF files. */
 #include "elf_file.h"
 #include "elf_symbols.h"
 #include "test.h"
@@ -219,7 +219,7 @@ static bool take_exported(void *context, const struct elf_symbol *symbol)
     return true;
 }
 
-/* Of several versions of one name, either is right. */
+/* Any of several versions of a name is accepted. */
 TEST(exported_symbols_are_found_by_their_hashes)
 {
     char *path = libc_copy(0, ELFMAG, SELFMAG);
@@ -241,8 +241,8 @@ TEST(exported_symbols_are_found_by_their_hashes)
     free(path);
 }
 
-/* Makes an entry of the dynamic segment another one. Whether there is a hash table of the old kind.
- */
+/* Replaces an entry of the dynamic segment. Returns true if there is a hash table of the old
+ * kind. */
 static bool hide_gnu_hash(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -269,7 +269,7 @@ static bool hide_gnu_hash(const char *path)
     return old;
 }
 
-/* No sections and no GNU hashes: an old linker's, stripped of all it can be. */
+/* No sections and no GNU hashes: a fully stripped file of an old linker. */
 TEST(exported_symbols_are_found_without_sections_and_hashes)
 {
     Elf64_Off none = 0;
@@ -444,7 +444,7 @@ TEST(a_file_that_shrinks_costs_an_error)
     elf_file_symbols(file, add_symbol, &sum);
     CHECK_INT(sum.count, 0);
     elf_file_close(file);
-    file = open_path(path); /* its table of sections is gone, its program headers are not */
+    file = open_path(path); /* without its table of sections, with its program headers */
     CHECK(elf_file_segment_count(file) > 1);
     CHECK(!elf_file_section(file, ".text", &section));
     elf_file_close(file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of a table gathered into columns: their order, and their paths. */
+/* Rows of a table gathered into columns: order and paths. */
 #include "columns.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -22,7 +22,7 @@ static uint32_t next_random(uint32_t limit)
 
 enum { ROWS = 20000, LANES = 5 };
 
-/* Two columns say of each row where it was; the second lacks every third. */
+/* Two columns record the row's origin; the second lacks every third row. */
 static void fill_rows(struct columns *columns, uint32_t piece)
 {
     struct column *all = &columns->items[0], *some = &columns->items[1];
@@ -82,8 +82,8 @@ static void check_order(uint32_t piece)
 
 TEST(rows_come_by_lane_and_begin_whatever_order_they_had)
 {
-    check_order(0);    /* none */
-    check_order(1);    /* lanes take turns */
+    check_order(0);    /* no rows */
+    check_order(1);    /* lanes alternate */
     check_order(250);  /* in pieces */
     check_order(ROWS); /* one lane, in order */
 }

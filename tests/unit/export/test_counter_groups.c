@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which counters are series of one group, and what they count. */
+/* Grouping of counters into series, and their units. */
 #include "counter_groups.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -66,7 +66,7 @@ TEST(series_of_one_instant_are_a_group)
     add(11, "queue", "");
     add(12, "net/rx", "");
     add(12, "net/tx", "");
-    add(12, "net/rx", ""); /* again: another run */
+    add(12, "net/rx", ""); /* repeated: another run */
     add(12, "disk/sda/read", "");
     add(12, "disk/sda/write", "");
     finish("net{rx tx} queue net{rx tx} net{rx} disk/sda{read write}");

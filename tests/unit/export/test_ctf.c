@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What babeltrace2 does not look at in CTF, and clocks that no recording of today has. */
+/* Details of CTF that babeltrace2 does not check, and clocks that no present recording has. */
 #include "ctf_records.h"
 #include "export.h"
 #include "hash_map.h"
@@ -113,7 +113,7 @@ TEST(clocks_count_from_1970_or_from_the_begin)
     check_clock(INT64_MIN + 20, INT64_MAX, "offset_s = ");
 }
 
-/* Behind the context of a thread: a number, two texts and a number. */
+/* Fields after the context of a thread: a number, two texts and a number. */
 static const char last_fields[] = "\xff\xff\xff\xff\xff\xff\xff\xff"
                                   "a text of more than a few bytes\0-\0"
                                   "\x05\0\0\0\0\0\0";
@@ -161,7 +161,7 @@ TEST(parts_of_events_are_the_same_kept_or_not)
     size_t kept = records.pieces.count;
     check_spelled(&records);
     for (uint64_t key = 2; key < 70000; key++)
-        put_event(&records, key); /* until there is no room */
+        put_event(&records, key); /* until the memory is full */
     CHECK(records.pieces.count > kept);
     check_spelled(&records);
     put_event(&records, 1);

@@ -101,7 +101,7 @@ TEST(strings_of_any_length_are_escaped)
     out_stream_abandon(out);
 }
 
-/* Whatever is at whatever place among others that need nothing. */
+/* Every odd character at every position between plain ones. */
 TEST(texts_of_documents_are_as_strings_alone)
 {
     static const char *const odd[] = {"\"", "\\", "\x1f", "\x7f",     "\n",          "\xc3\xa4",
@@ -185,6 +185,6 @@ TEST(nested_messages_have_short_lengths)
     check_nested(&writer, 100, 1);
     check_nested(&writer, 1000, 2);
     check_nested(&writer, 100000, 3);
-    check_nested(&writer, 1, 1); /* after a reset nothing is left of the last */
+    check_nested(&writer, 1, 1); /* a reset discards the last message */
     proto_destroy(&writer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of processes and threads are unique in an export, and real wherever they can be. */
+/* Numbers of processes and threads are unique in an export, and real where possible. */
 #include "export_ids.h"
 #include "test.h"
 #include "trace_maker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Key-values as arguments: names that are there twice, are ours, or are more than one packet may
- * tell; messages of logs. The usual ones are in tests/golden/export/toolkit.*. */
+/* Key-values as arguments: duplicate names, names used by annot, and more than fit in one packet;
+ * messages of logs. Usual ones are in tests/golden/export/toolkit.*. */
 #include "export.h"
 #include "export_facts.h"
 #include "proto_text.h"
@@ -19,7 +19,7 @@ static void begin_values(void)
     maker_mark(maker, 0, 10, "mark");
 }
 
-/* The line of the mark. */
+/* Returns the line of the mark. */
 static char *exported(const char *format)
 {
     struct out_stream *out = out_stream_memory();
@@ -114,7 +114,7 @@ TEST(a_very_long_key_is_cut_at_a_character)
     for (size_t at = 0; at < 3900; at += 3)
         memcpy(key + at, "\xe2\x82\xac", 4);
     maker_value_int(maker, key, 1);
-    char *line = exported("perfetto"); /* the decoder would complain of half a character */
+    char *line = exported("perfetto"); /* the decoder would report half a character */
     CHECK(strlen(line) < 1600);
     free(line);
     maker_destroy(maker);
@@ -130,7 +130,7 @@ TEST(messages_of_logs_are_told_by_their_severity)
     check_has("perfetto", "priority 5}");
     maker_destroy(maker);
     begin_values();
-    maker_value_text(maker, "severity", "warning"); /* one of the program's own */
+    maker_value_text(maker, "severity", "warning"); /* the program's own key */
     char *line = exported("perfetto");
     CHECK(!strstr(line, "log_message") && !strstr(line, "category"));
     free(line);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What viewers make of a profile for the Firefox Profiler. The usual ones are in
- * tests/golden/export/, and in tests/viewers/. */
+/* Profiles for the Firefox Profiler as viewers read them. Usual ones are in tests/golden/export/,
+ * and in tests/viewers/. */
 #include "export.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -21,7 +21,7 @@ static char *exported(struct maker *maker, struct pass_counts *ret_counts)
     return text;
 }
 
-/* A sum of doubles loses the 1 beside 10^17, and would lack it ever after. */
+/* A sum of doubles would lose the 1 next to 10^17, and lack it from then on. */
 TEST(changes_of_a_counter_add_up_to_its_last_value)
 {
     static const double values[] = {1e17, 1, 2, 3};
@@ -42,7 +42,7 @@ TEST(changes_of_a_counter_add_up_to_its_last_value)
     maker_destroy(maker);
 }
 
-/* Its viewer finds a process by its threads. */
+/* The viewer finds a process by its threads. */
 TEST(a_process_that_tells_nothing_but_a_counter_is_there)
 {
     struct maker *maker = maker_create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices made of samples: what begins and ends when. */
+/* Spans built from samples: their begins and ends. */
 #include "flame_chart.h"
 
 #include "made_sample.h"
@@ -47,7 +47,7 @@ static uint32_t stack_of(struct maker *maker, const char *names)
 struct step {
     int time;
     const char *stack;
-    int wait; /* so long off the CPU, with that stack */
+    int wait; /* time off the CPU with that stack */
 };
 
 static int add_to_chart(void *context, const struct sample *sample)
@@ -58,7 +58,7 @@ static int add_to_chart(void *context, const struct sample *sample)
 static enum frame_choice choice = FRAMES_ALL;
 static bool has_waits;
 
-/* What the chart of one thread tells, sampled every 10 ns. Capitals are Python functions. */
+/* The chart of one thread, sampled every 10 ns. Capitals are Python functions. */
 static const char *chart_of(const struct step *steps, int count)
 {
     struct maker *maker = maker_create();
@@ -111,7 +111,7 @@ TEST(a_gap_of_more_than_two_periods_ends_everything)
     CHECK_STR(CHART({10, "a", 0}, {31, "a", 0}), "10+a 20-a 31+a 41-a ");
 }
 
-/* What the chart of a recording of waits tells; all is known up to 100. */
+/* The chart of a recording with waits; everything up to 100 is settled. */
 #define CHART_OF_WAITS(...) (has_waits = true, CHART(__VA_ARGS__))
 
 TEST(what_waits_stays_open_while_it_waits)

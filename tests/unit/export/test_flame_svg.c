@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame graphs: escaped, bounded, the same each time; every bit of time is somewhere. */
+/* Flame graphs are escaped, bounded and reproducible, and account for all time. */
 #include "call_tree.h"
 #include "export.h"
 #include "flame_diff.h"
@@ -45,7 +45,7 @@ static struct drawn draw(struct maker *maker, double min_width)
     return drawn;
 }
 
-/* The sum over all boxes of their own time, and the number of boxes. */
+/* The sum of the self times of all boxes, and the number of boxes. */
 static uint64_t self_sum(const char *text, uint32_t *ret_boxes)
 {
     uint64_t sum = 0;
@@ -124,7 +124,7 @@ TEST(names_cannot_break_out)
     maker_destroy(maker);
 }
 
-/* The number behind a key of the legend; 0: it is not there. */
+/* The number after a key of the legend; 0: missing. */
 static unsigned long long legend_ns(const char *text, const char *class)
 {
     char begin[64];
@@ -152,7 +152,7 @@ TEST(the_legend_has_the_time_of_what_ran)
     maker_destroy(maker);
 }
 
-/* A tower of 40 functions that one of 100 samples is on top of, and of a second one. */
+/* A tower of 40 functions at the top of one of 100 samples, and a second one. */
 TEST(rows_without_a_box_to_read_are_left_out_and_told)
 {
     struct maker *maker = maker_create();

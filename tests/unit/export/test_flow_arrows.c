@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrows between points of flows: by hand, and against a plain model for points in any order. */
+/* Arrows between points of flows: written cases, and points in any order compared with a plain
+ * model. */
 #include "flow_arrows.h"
 #include "test.h"
 
@@ -32,7 +33,7 @@ static void add(struct flow_arrows *arrows, enum event_kind kind, uint64_t flow,
     CHECK_INT(flow_arrows_add(arrows, &event), 0);
 }
 
-/* "10>20": an arrow from the point of time 10 to that of 20. In the order of targets. */
+/* "10>20": an arrow from the point at time 10 to that at 20. In the order of targets. */
 static const char *arrows_text(void)
 {
     static char text[4096];
@@ -136,7 +137,7 @@ TEST(too_many_ends_are_cut_and_counted)
     flow_arrows_fini(&arrows);
 }
 
-/* What is on its way stays in memory, what has arrived does not. */
+/* Open flows stay in memory, finished ones are removed. */
 TEST(a_full_table_keeps_what_is_on_its_way)
 {
     struct flow_arrows arrows = {.place = on_place, .points_max = 8};
@@ -155,7 +156,7 @@ TEST(a_full_table_keeps_what_is_on_its_way)
     CHECK_INT(flow_arrows_finish(&arrows), 0);
     CHECK(strstr(arrows_text(), "1>90") && strstr(arrows_text(), "0>2"));
     place_count = 0;
-    for (uint64_t i = 0; i < 20; i++) /* none of these arrives */
+    for (uint64_t i = 0; i < 20; i++) /* flows without an end */
         add(&arrows, EVENT_FLOW_BEGIN, i, 1);
     CHECK(arrows.points.count < 8);
     CHECK_INT(place_count + arrows.points.count, 20);
@@ -190,7 +191,7 @@ static unsigned draw(unsigned below)
     return (unsigned)(random_state >> 33) % below;
 }
 
-/* The last begin or step of the flow before `to`, or -1. No two points have one time. */
+/* The last begin or step of the flow before `to`, or -1. All times are distinct. */
 static int source_of(const struct flow_point *points, int count, int to)
 {
     int source = -1;

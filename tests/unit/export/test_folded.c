@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks, read back by a parser that knows nothing but the format: each line is frames
- * between ';', one blank, and a whole number. */
+/* Collapsed stacks, read back by a parser of the bare format: each line is frames between ';', one
+ * blank, and a whole number. */
 #include "export.h"
 #include "sampled_trace.h"
 #include "test.h"
@@ -24,7 +24,7 @@ static char *folded(struct maker *maker, const struct export_options *options)
     return text;
 }
 
-/* Checks the form of every line; the sum of the weights of those that begin with `head`. */
+/* Checks the form of every line; sums the weights of those that begin with `head`. */
 static unsigned long long weight_below(const char *text, const char *head)
 {
     unsigned long long sum = 0;
@@ -74,7 +74,7 @@ TEST(groups_and_prefixes_are_as_asked_for)
     maker_destroy(maker);
 }
 
-/* 99 Hz: 10,101,010.1 ns a sample, and lines of one sample each. */
+/* 99 Hz: 10,101,010.1 ns per sample, and lines of one sample each. */
 TEST(rounding_loses_nothing)
 {
     struct maker *maker = maker_create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the formats do where a straightforward writer goes wrong. */
+/* Cases of the formats in which a straightforward writer fails. */
 #include "calls_trace.h"
 #include "export.h"
 #include "proto_text.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The whole export as text, malloc'd. */
+/* The whole export as text, allocated by malloc. */
 static char *export_text(struct maker *maker, const char *format)
 {
     struct out_stream *out = out_stream_memory();
@@ -75,7 +75,7 @@ TEST(an_empty_recording_is_a_whole_file)
     maker_destroy(maker);
 }
 
-/* Complete events that begin and end together nest by their place in the file. */
+/* Complete events with equal begins and ends nest by their order in the file. */
 TEST(chrome_writes_a_parent_before_children_that_begin_with_it)
 {
     struct maker *maker = one_thread();
@@ -260,7 +260,7 @@ TEST(a_full_disk_is_noticed_before_the_end)
     for (int i = 0; exporters[i]; i++) {
         bool gathers = exporters[i]->counts_calls || exporters[i]->lacks || exporters[i]->files;
         if (!(exporters[i]->wants & WANT_EVENTS) || gathers)
-            continue; /* those write in the end */
+            continue; /* these write at the end */
         const struct pass_source source = maker_pass_source(maker);
         struct out_stream *out;
         struct event_batch batch;
@@ -275,7 +275,7 @@ TEST(a_full_disk_is_noticed_before_the_end)
     maker_destroy(maker);
 }
 
-/* The first event of a name goes another way than those that follow. */
+/* The first event of a name takes another path than later ones. */
 TEST(perfetto_tells_of_each_call_where_its_function_is)
 {
     struct maker *maker = calls_trace_create(CALLS_TRACE_EXACT);
@@ -283,7 +283,7 @@ TEST(perfetto_tells_of_each_call_where_its_function_is)
     size_t calls = count_of(trace, "type 1 ") - 2; /* the recording, and a range of the program */
     CHECK(calls > 100);
     CHECK_INT(count_of(trace, " category_iid 1"), calls);
-    calls -= 1; /* of a function of C, which has no file */
+    calls -= 1; /* of a C function, which has no file */
     CHECK_INT(count_of(trace, " annotation {name_iid 5 string_iid "), calls);
     CHECK_INT(count_of(trace, " annotation {name_iid 6 int "), calls);
     CHECK_INT(count_of(trace, "category {iid 1 name \"python calls\"}"), 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of GPUs in exports, as far as recorded scenes do not have it (tests/gpu/fake): calls of the
- * driver, several processes, work that overlaps on a stream, what a mark says of a device. */
+/* GPU work in exports, for cases missing from the recorded scenes (tests/gpu/fake): driver calls,
+ * several processes, overlapping work on a stream, marks on a device. */
 #include "export.h"
 #include "proto_text.h"
 #include "test.h"
@@ -24,7 +24,7 @@ static uint32_t lane_of(enum lane_kind kind, uint32_t process, uint64_t id, cons
     return lane;
 }
 
-/* A process with a thread and stream 7 of its device 0. Its lane. */
+/* A process with a thread and stream 7 of its device 0. Returns the lane. */
 static uint32_t begin_process(int32_t pid)
 {
     uint32_t process = maker_process(maker, pid, -1, "train", 0);
@@ -126,7 +126,7 @@ TEST(calls_and_what_they_led_to_have_one_number)
     check_has(text, "\"cat\":\"cuda_runtime\",\"args\":{\"correlation\":4294967301}", 1);
     check_has(text, "\"correlation\":5,\"grid\":[4,2,1],\"est. achieved occupancy %\":50", 1);
     check_has(text, "\"correlation\":4294967301,", 2);
-    check_has(text, "\"grid\":\"4,,1\"", 2); /* no dimensions, so as they were told */
+    check_has(text, "\"grid\":\"4,,1\"", 2); /* not dimensions, so unchanged */
     check_has(text, "{\"ph\":\"i\",\"name\":\"launch\"", 2);
     check_has(text, "{\"ph\":\"s\",\"name\":\"ac2g\"", 4);
     check_has(text, "\"cat\":\"ac2g\",\"id\":5,\"bp\":\"e\"}", 1);
@@ -148,7 +148,7 @@ TEST(a_launch_whose_call_is_not_there_is_one_itself)
     free(text);
 }
 
-/* Two steps of an epoch on thread 0; what thread 1 does overlaps with both on stream 7. */
+/* Two steps of an epoch on thread 0; work of thread 1 overlaps with both on stream 7. */
 static void begin_steps(void)
 {
     maker = maker_create();
@@ -165,17 +165,17 @@ static void begin_steps(void)
     maker_pop(maker, 0, 2700);
     maker_pop(maker, 0, 3500);
     maker_pop(maker, 1, 4000);
-    add_kernel(0, stream, 2500, 5000, 6000); /* the first instant of a range is in it */
+    add_kernel(0, stream, 2500, 5000, 6000); /* a range includes its first instant */
     add_kernel(0, stream, 600, 4000, 5000);
     add_kernel(0, other, 700, 4100, 4600);
     add_kernel(1, stream, 1000, 4500, 4700);
     add_kernel(1, stream, 1100, 6500, 6600);
     maker_pop(maker, 0, 9000);
     add_kernel(0, stream, 3600, 7000, 8000);
-    add_kernel(0, stream, 9000, 9100, 9500); /* in none: the last instant is not in it */
+    add_kernel(0, stream, 9000, 9100, 9500); /* outside: a range excludes its last instant */
 }
 
-/* Of the row `tid`. */
+/* Checks an annotation in the row `tid`. */
 static void check_annotation(const char *text, const char *name, int tid, const char *times)
 {
     char part[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Databases in the shape of Nsight Systems', as far as recordings of tests/viewers and tests/gpu do
- * not have it: names of any length and bytes, payloads, launches of several kernels, faults. */
+/* Databases in the format of Nsight Systems, for cases missing from recordings of tests/viewers and
+ * tests/gpu: names of any length and bytes, payloads, launches of several kernels, faults. */
 #include "export.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -47,7 +47,7 @@ static sqlite3 *exported(void)
     return database;
 }
 
-/* The first column of its first row; "" is NULL. Freed by the caller. */
+/* The first column of the first row; "" for NULL. Freed by the caller. */
 static char *asked(sqlite3 *database, const char *sql)
 {
     sqlite3_stmt *row;
@@ -194,7 +194,7 @@ static void add_kernel(uint32_t lane, int64_t begin, int64_t origin)
                     .name = maker_string(maker, "void at::native::gemm<4, float>(float*, int)"),
                     .scope = maker_observed(maker, "kernel", OBSERVER_CUPTI, QUEUE_ROLE_KERNEL)});
     maker_value_text(maker, "grid", "64,8,1");
-    maker_value_text(maker, "block", "256,,1"); /* no dimensions */
+    maker_value_text(maker, "block", "256,,1"); /* not dimensions */
 }
 
 TEST(kernels_of_one_launch_have_one_call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges as spans: which are written, what they are called, what is in them. The messages are read
- * by OpenTelemetry's own in tests/viewers. */
+/* Ranges as spans: selection, names, content. OpenTelemetry's own library reads the messages in
+ * tests/viewers. */
 #include "export.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -17,7 +17,7 @@ static struct maker *one_thread(void)
     return maker;
 }
 
-/* As JSON, malloc'd. Ends the maker. */
+/* The export as JSON, allocated by malloc. Ends the maker. */
 static char *written(struct maker *maker, const char *min_duration, struct span_counts *ret_counts)
 {
     struct out_stream *out = out_stream_memory();
@@ -42,7 +42,7 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-/* What stands behind a key in the first span of a name. */
+/* The value after a key in the first span of a name. */
 static void value_of(const char *text, const char *name, const char *key, char value[33])
 {
     char name_text[64], key_text[64];
@@ -89,7 +89,7 @@ TEST(zero_leaves_out_nothing)
     free(text);
 }
 
-/* An id is that of one range, even if two have the same name, depth and time. */
+/* Each range has a distinct id, even with equal name, depth and time. */
 TEST(ranges_that_begin_together_have_ids_of_their_own)
 {
     struct maker *maker = one_thread();
@@ -137,7 +137,7 @@ static struct maker *sends(int64_t received_ns)
     return maker;
 }
 
-/* However short they are: the link must lead somewhere. */
+/* Independent of their duration: the link must have a target. */
 TEST(flows_are_links_and_keep_their_ranges)
 {
     struct span_counts counts;
@@ -189,7 +189,7 @@ TEST(marks_are_events_of_the_innermost_span_that_is_written)
     free(text);
 }
 
-/* As OpenTelemetry's libraries do; memory does not grow with what a range that goes on has. */
+/* As in OpenTelemetry's libraries; memory does not grow with the content of an unfinished range. */
 TEST(events_of_a_span_are_limited_and_the_rest_is_counted)
 {
     struct maker *maker = one_thread();
@@ -223,13 +223,14 @@ TEST(an_exception_is_the_status_and_an_event)
     CHECK_INT(count_of(text, "\"status\":{\"message\":\"KeyError\",\"code\":2}"), 1);
     CHECK_INT(count_of(text, "\"name\":\"exception\",\"attributes\":[{\"key\":\"exception.type\""),
               1);
-    CHECK_INT(count_of(text, "\"key\":\"payload (2)\""), 1); /* keys of ours are no others' */
+    CHECK_INT(count_of(text, "\"key\":\"payload (2)\""),
+              1); /* keys of annot are distinct from others */
     CHECK_INT(count_of(text, "\"key\":\"thread.id (2)\""), 1);
     CHECK_INT(count_of(text, "\"key\":\"exception\""), 0);
     free(text);
 }
 
-/* Names of a megabyte, and thousands of them: what is too much of one span is counted. */
+/* Names of a megabyte, and thousands of them: the excess of a span is counted. */
 TEST(a_span_is_bounded)
 {
     enum { LONG = 1 << 20 };
@@ -251,7 +252,7 @@ TEST(a_span_is_bounded)
     CHECK(strlen(text) < 4 * LONG);
     CHECK_INT(counts.values, 200);
     CHECK_INT(counts.marks, 100);
-    CHECK_INT(count_of(text, "\"key\":\"key ("), 0); /* the name alone is too long for others */
+    CHECK_INT(count_of(text, "\"key\":\"key ("), 0); /* the name alone uses up the limit */
     CHECK_INT(count_of(text, "\"droppedAttributesCount\":200"), 1);
     CHECK_INT(count_of(text, "\"droppedEventsCount\":100"), 1);
     free(text);

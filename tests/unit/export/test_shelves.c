@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shelves: ranges on one shelf never overlap, and no shelf is opened without need. Which tracks
- * share a group. */
+/* Shelves: ranges on one shelf never overlap, and a shelf is opened only if needed. Sharing of
+ * groups by tracks. */
 #include "shelves.h"
 #include "test.h"
 #include "trace_maker.h"
@@ -41,7 +41,7 @@ static void check_no_overlap(const struct range *ranges)
     }
 }
 
-/* The lowest free shelf, found by looking at all. */
+/* The lowest free shelf, found by a full scan. */
 static int64_t expected_shelf(const struct range *ranges, int count, int64_t start)
 {
     for (int64_t shelf = 0;; shelf++) {
@@ -85,7 +85,8 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* In order of their starts, but for `disorder` neighbours. The number of shelves. */
+/* Fits ranges in order of their starts, shuffled among `disorder` neighbours. Returns the number of
+ * shelves. */
 static int64_t fit_all(struct range *ranges, int disorder)
 {
     struct shelves shelves = {0};
@@ -116,7 +117,7 @@ TEST(ranges_that_come_out_of_order_take_few_shelves_more)
     CHECK(more <= usual + usual / 4);
 }
 
-/* As those of a queue that does one thing at a time. */
+/* Like those of a queue that runs one item at a time. */
 TEST(ranges_that_do_not_overlap_take_one_shelf_in_whatever_order)
 {
     struct shelves shelves = {0};
@@ -291,7 +292,8 @@ TEST(what_is_too_deep_or_too_much_is_beside)
     plan_groups();
     CHECK_INT(groups.groups.items[track_groups_find(&groups, (uint64_t)above)].level,
               TRACK_LEVELS_MAX - 1);
-    CHECK_INT(groups.groups.count, TRACK_GROUPS_MAX + 2); /* "other tracks" of each process */
+    CHECK_INT(groups.groups.count,
+              TRACK_GROUPS_MAX + 2); /* includes "other tracks" of each process */
     CHECK_STR(path_of(trace_lane_count(maker_trace(maker)) - 1u), "other tracks");
     end_tracks();
 }
@@ -334,7 +336,7 @@ TEST(what_is_nested_stays_on_the_shelf_and_free_shelves_are_taken_again)
     CHECK_INT(close_range(a, 30, 0), first);
     CHECK_INT(mark(c, 30, 0), first);
     CHECK_INT(open_range(c, 30, 0), first);
-    uint64_t third = mark(a, 31, 0); /* not inside of a range of another track */
+    uint64_t third = mark(a, 31, 0); /* outside of ranges of other tracks */
     CHECK(third != first && third != second);
     CHECK_INT(close_range(b, 40, 0), second);
     CHECK_INT(close_range(c, 50, 0), first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thread states of the Perfetto trace where the recording does not say everything. */
+/* Thread states of the Perfetto trace for incomplete recordings. */
 #include "export.h"
 #include "proto_text.h"
 #include "test.h"
@@ -54,7 +54,7 @@ static char *export_text(struct maker *maker)
     return text;
 }
 
-/* Is there a change of the thread to the state at that time, on that CPU? */
+/* Returns true if the thread changes to the state at that time, on that CPU. */
 static bool changes(const char *text, int64_t time, int tid, int state, int cpu)
 {
     char part[160];
@@ -90,7 +90,7 @@ TEST(a_thread_runs_from_one_wait_to_the_next)
     maker_destroy(maker);
 }
 
-/* The first thread was off the CPU for too short to be recorded, while the second ran there. */
+/* The first thread was off the CPU too briefly to be recorded, while the second ran there. */
 TEST(a_run_inside_another_interrupts_it)
 {
     struct maker *maker = two_threads();
@@ -142,7 +142,7 @@ TEST(a_wait_may_be_told_after_the_sample_behind_it)
     maker_destroy(maker);
 }
 
-/* It ran last at 5 ms and is not sampled any more, so it does not run until the end. */
+/* Its last sample is at 5 ms, so it does not run until the end. */
 TEST(a_thread_without_samples_is_gone)
 {
     struct maker *maker = two_threads();
@@ -156,7 +156,7 @@ TEST(a_thread_without_samples_is_gone)
     maker_destroy(maker);
 }
 
-/* Two periods after its last sample: of the rate that there was; of two rates, of the lower one. */
+/* Two periods after its last sample, at the actual rate; of two rates, at the lower one. */
 TEST(a_thread_is_gone_after_periods_of_its_rate)
 {
     for (int slowed = 0; slowed < 2; slowed++) {
@@ -226,7 +226,7 @@ TEST(without_switches_there_are_no_states)
     maker_destroy(maker);
 }
 
-/* Samples of one lane come before those of another, but their times are differences. */
+/* Samples of one lane precede those of another, but their times are encoded as differences. */
 TEST(samples_are_told_in_order_of_time)
 {
     struct maker *maker = maker_create();
@@ -249,7 +249,7 @@ TEST(samples_are_told_in_order_of_time)
     maker_destroy(maker);
 }
 
-/* Slices of the row, whatever their thread: how many begin with that name. */
+/* Number of spans of the row with that name, on any thread. */
 static int slice_count(const char *text, const char *name)
 {
     char part[64];
@@ -272,7 +272,7 @@ TEST(the_row_of_states_has_all_of_a_threads_life)
     maker_finish(maker, 10 * MS);
     char *text = export_text(maker);
     CHECK_INT(slice_count(text, "running"), 4);
-    CHECK_INT(slice_count(text, "pipe"), 2 + 1); /* and its name for the kernel's states */
+    CHECK_INT(slice_count(text, "pipe"), 2 + 1); /* includes its name for the kernel's states */
     CHECK_INT(slice_count(text, "runnable"), 2);
     free(text);
     maker_destroy(maker);

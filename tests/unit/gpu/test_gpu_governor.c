@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is left out when recording costs too much, and when it is tried again. */
+/* Reduction of the recording when its cost exceeds the budget, and attempts to restore it. */
 #include "gpu_governor.h"
 #include "gpu_launches.h"
 #include "test.h"
@@ -8,7 +8,7 @@
 
 enum { SECOND = 1000000000 };
 
-/* In place of gpu_launches.c. */
+/* Replaces gpu_launches.c. */
 uint64_t gpu_launches_counted(void)
 {
     return 0;
@@ -26,7 +26,7 @@ static void begin(double budget, enum gpu_level highest)
     CHECK(!gpu_governor_look(&governor, now_ns, cost));
 }
 
-/* So many looks of a second that cost so many percent each; returns how many changed the level. */
+/* Runs one look per second at a cost of `percent` each; returns the number of level changes. */
 static int pass(int seconds, double percent)
 {
     int changes = 0;
@@ -82,7 +82,7 @@ TEST(it_tries_again_and_less_often_if_that_fails)
     CHECK_INT(pass(59, 0), 0);
     CHECK_INT(pass(1, 0), 1); /* after a minute */
     CHECK_INT(pass(60, 0.5), 0);
-    CHECK_INT(pass(3, 5), 1); /* it went well for long: as at first */
+    CHECK_INT(pass(3, 5), 1); /* after a long good time: as at first */
     CHECK_INT(pass(29, 0), 0);
     CHECK_INT(pass(1, 0), 1);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory is held, by what a window saw taken and given back. */
+/* The amount of held memory, from the allocations and frees seen in a window. */
 #include "gpu_memory.h"
 #include "gpu_records.h"
 #include "test.h"
 
-/* In place of gpu_tell.c. */
+/* Replaces gpu_tell.c. */
 uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
 {
     (void)text;
@@ -36,7 +36,7 @@ TEST(memory_is_held_from_when_it_is_taken_until_it_is_given_back)
     CHECK_INT(held_after(TAKE, 0, 50), 150);
     CHECK_INT(held_after(TAKE, 1, 7), 7);
     CHECK_INT(held_after(GIVE, 0, 100), 50);
-    CHECK_INT(held_after(GIVE, 0, 400), 0); /* it was there before */
+    CHECK_INT(held_after(GIVE, 0, 400), 0); /* allocated before the window */
 }
 
 TEST(what_was_given_back_between_two_windows_is_not_held_for_ever)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When GPUs are recorded: the words, and what follows from them as ranges come. */
+/* Windows of GPU recording: parsing, and changes as ranges arrive. */
 #include "gpu_plan.h"
 #include "test.h"
 
@@ -90,7 +90,7 @@ TEST(wrong_words_are_refused)
 TEST(ranges_that_overlap_are_one_step)
 {
     struct gpu_plan plan = parse("step:x:every=2");
-    gpu_plan_range(&plan, 0, 1); /* began before anybody looked */
+    gpu_plan_range(&plan, 0, 1); /* begun before the first look */
     gpu_plan_range(&plan, 1, 2);
     gpu_plan_range(&plan, 1, 3);
     gpu_plan_range(&plan, 0, 4);
@@ -148,7 +148,7 @@ TEST(signals_and_the_profiler_switch)
     struct gpu_plan plan = parse("signal:USR1");
     gpu_plan_toggle(&plan);
     CHECK_INT(plan.wanted, GPU_WANT_ALL);
-    gpu_plan_profiler(&plan, 0); /* not this one's */
+    gpu_plan_profiler(&plan, 0); /* another window's end */
     CHECK_INT(plan.wanted, GPU_WANT_ALL);
     gpu_plan_toggle(&plan);
     CHECK_INT(plan.wanted, GPU_WANT_NOTHING);

@@ -14,7 +14,7 @@ enum { STREAM = 14, HANDLE = 0x1000 };
 struct cupti cupti;
 static uint32_t is_asked, may_answer; /* atomic */
 
-/* As libannot-inject's; it takes its time. */
+/* Replaces that of libannot-inject, with a delay. */
 __attribute__((visibility("default"))) const char *annot_inject_object(uint32_t kind,
                                                                        uint64_t value);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that launch are known by their numbers, however many came before them. */
+/* Launching threads are known by their numbers, regardless of the number of earlier threads. */
 #include "gpu_launches.h"
 #include "test.h"
 
@@ -11,7 +11,7 @@ enum { THREADS = 9000 };
 
 static uint64_t now;
 
-/* In place of gpu_tell.c. */
+/* Replaces gpu_tell.c. */
 void gpu_tell_count(enum gpu_count which, uint64_t by)
 {
     (void)which;
@@ -60,7 +60,7 @@ TEST(a_thread_is_found_after_thousands_that_have_ended)
         CHECK_INT(pthread_create(&id, NULL, launch, &thread), 0);
         CHECK_INT(pthread_join(id, NULL), 0);
         CHECK_INT(find(thread.system), i);
-        CHECK_INT(find(first.system), 1); /* it lives, and does not enter itself again */
+        CHECK_INT(find(first.system), 1); /* it is alive and does not register again */
     }
 }
 

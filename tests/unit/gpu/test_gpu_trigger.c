@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of many threads open and shut windows: none is missed, however late a thread goes on. */
+/* Ranges of many threads open and close windows: none is missed, with any delay of a thread. */
 #include "gpu_settings.h"
 #include "gpu_thread.h"
 #include "gpu_trigger.h"
@@ -10,7 +10,7 @@
 
 enum { THREADS = 24, RANGES = 60000 };
 
-/* In place of gpu_tell.c, gpu_thread.c and gpu_window.c. */
+/* Replaces gpu_tell.c, gpu_thread.c and gpu_window.c. */
 static void (*on_range)(void *context, int begins, uint64_t time);
 
 uint64_t gpu_tell_is_on(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as a stream: the same tokens however the bytes come, nothing of what is no JSON, and exact
- * times. */
+/* JSON as a stream: the same tokens for any split of the bytes, rejection of malformed input, and
+ * exact times. */
 #include "input.h"
 #include "json_reader.h"
 #include "sink.h"
@@ -39,7 +39,7 @@ static struct import_input *input_of(const char *json)
     return import_input_memory((const uint8_t *)json, strlen(json));
 }
 
-/* The same bytes by a pipe, one at a time. */
+/* The same bytes through a pipe, one at a time. */
 static struct import_input *input_of_pipe(const char *json)
 {
     struct import_input *input = NULL;
@@ -77,7 +77,7 @@ TEST(tokens_are_the_same_however_the_bytes_come)
     CHECK_STR(buffer, expected);
 }
 
-/* A text of `count` pieces and a number behind it. */
+/* A text of `count` pieces, followed by a number. */
 static struct import_input *input_of_long(const char *piece, size_t count)
 {
     struct import_input *input = NULL;
@@ -94,7 +94,7 @@ static struct import_input *input_of_long(const char *piece, size_t count)
     return input;
 }
 
-/* Of 80 MiB; the part that is kept is whole characters of the text, and what follows is read. */
+/* Of 80 MiB; the kept part consists of whole characters, and the input after the text is read. */
 TEST(of_long_texts_a_part_is_kept)
 {
     static const struct {

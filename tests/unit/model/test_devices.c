@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices that programs and the driver number each in their own way: who means the same one. */
+/* Devices that programs and the driver number independently: matching of equal ones. */
 #include "test.h"
 #include "trace_devices.h"
 
@@ -39,7 +39,7 @@ static uint32_t add_process(uint32_t host)
     return process;
 }
 
-/* The thread with its counters. */
+/* Returns the thread with the device's counters. */
 static uint32_t add_counted(uint32_t process, const struct words *words)
 {
     uint32_t thread = (uint32_t)trace_thread_add(trace, process);
@@ -47,7 +47,7 @@ static uint32_t add_counted(uint32_t process, const struct words *words)
     return thread;
 }
 
-/* The lane of a program. */
+/* Returns a program's lane. */
 static uint32_t add_used(uint32_t process, uint64_t number, const struct words *words)
 {
     uint32_t lane = (uint32_t)trace_lane_of(trace, LANE_DEVICE, process, number);
@@ -55,7 +55,7 @@ static uint32_t add_used(uint32_t process, uint64_t number, const struct words *
     return lane;
 }
 
-/* All of them, by ordinals. */
+/* Lists all lanes by ordinal. */
 static const char *lanes_of(uint32_t thread)
 {
     static char list[64];
@@ -78,7 +78,7 @@ TEST(programs_that_number_devices_in_their_own_ways_mean_the_same)
     uint32_t driver = add_process(0), first = add_process(0), second = add_process(0);
     uint32_t one = add_counted(driver, &(struct words){"GPU 0", ONE, NULL, "0000:1a:00.0"});
     uint32_t two = add_counted(driver, &(struct words){"GPU 1", TWO, NULL, "0000:2b:00.0"});
-    /* the first has both the other way round, the second only the second one */
+    /* the first program numbers both in reverse, the second uses only the second one */
     add_used(first, 0, &(struct words){NULL, TWO, NULL, "0000:2b:00.0"});
     add_used(first, 1, &(struct words){NULL, ONE, NULL, "0000:1a:00.0"});
     add_used(second, 0, &(struct words){NULL, TWO, NULL, NULL});
@@ -119,7 +119,7 @@ TEST(an_instance_has_counters_of_its_own_and_those_of_the_whole)
     uint32_t rest = add_counted(driver, &(struct words){"GPU 0 MIG 1", REST, ONE, "0000:1a:00.0"});
     uint32_t other = add_counted(driver, &(struct words){"GPU 1", TWO, NULL, "0000:2b:00.0"});
     add_used(first, 0, &(struct words){NULL, PART, ONE, "0000:1a:00.0"});
-    add_used(second, 0, &(struct words){NULL, REST, NULL, "0000:1a:00.0"}); /* of an old driver */
+    add_used(second, 0, &(struct words){NULL, REST, NULL, "0000:1a:00.0"}); /* with an old driver */
     CHECK_STR(lanes_of(whole), "0 1 ");
     CHECK_STR(lanes_of(part), "0 ");
     CHECK_STR(lanes_of(rest), "1 ");
@@ -135,7 +135,7 @@ TEST(hosts_have_devices_of_their_own)
     uint32_t here = add_process(0), there = add_process(1);
     const struct words bare = {"GPU 0", NULL, NULL, "0000:1a:00.0"};
     uint32_t one = add_counted(here, &bare), two = add_counted(there, &bare);
-    const struct words same = {"GPU 1", ONE, NULL, NULL}; /* as containers may see it */
+    const struct words same = {"GPU 1", ONE, NULL, NULL}; /* as possible in containers */
     uint32_t twin = add_counted(here, &same);
     add_used(add_process(1), 0, &bare);
     add_used(add_process(0), 0, &bare);

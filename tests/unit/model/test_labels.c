@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that people recognise, how processes ended, and their order. */
+/* Readable names, the ends of processes, and their order. */
 #include "test.h"
 #include "trace.h"
 
@@ -181,7 +181,7 @@ TEST(labels_fit_their_buffer_and_stay_text)
     uint32_t process = add_process(trace, "x", -1, 1);
     trace_process(trace, process)->name = text(trace, "abcdef\xc3\xa4ghi");
     CHECK_INT(trace_process_label(trace, process, buffer, sizeof(buffer)), 6);
-    CHECK_STR(buffer, "abcdef"); /* the two-byte character does not fit and is not cut */
+    CHECK_STR(buffer, "abcdef"); /* the two-byte character does not fit and is omitted */
     CHECK_INT(trace_process_label(trace, process, buffer, 1), 0);
     trace_destroy(trace);
 }
@@ -245,7 +245,7 @@ TEST(processes_come_as_trees_by_start)
     add_process(trace, "main", -1, 10);      /* 1 */
     add_process(trace, "second", 1, 30);     /* 2 */
     add_process(trace, "first", 1, 20);      /* 3 */
-    add_process(trace, "other", 77, 40);     /* 4: its parent is not in the recording */
+    add_process(trace, "other", 77, 40);     /* 4: its parent is missing from the recording */
     CHECK_INT(trace_process_order(trace, order), 0);
     static const uint32_t expected[] = {1, 3, 2, 0, 4};
     for (size_t i = 0; i < 5; i++)
@@ -288,7 +288,7 @@ TEST(strings_are_kept_once_and_made_text)
         CHECK_INT(trace_string_add(trace, name, (size_t)length), i + 3);
     }
     CHECK_INT(text(trace, "load"), load);
-    CHECK(trace_string(trace, load) == string); /* nothing moved */
+    CHECK(trace_string(trace, load) == string); /* its address is unchanged */
     CHECK_INT(text(trace, "name 99999"), 100002);
     CHECK_INT(trace_string_append(trace, "load", 4), 100003);
     CHECK_INT(text(trace, "load"), load);

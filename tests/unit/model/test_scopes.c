@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scopes of a trace: each once, whoever adds them; those of readers; limits. */
+/* Scopes of a trace: unique for all writers; those set by readers; limits. */
 #include "test.h"
 #include "trace.h"
 
@@ -39,7 +39,7 @@ TEST(each_of_the_four_numbers_makes_another_scope)
     trace_destroy(trace);
 }
 
-/* What a reader sets is found by who adds behind it; of equal ones the first. */
+/* Scopes set by a reader are found by later additions; of equal ones the first. */
 TEST(what_was_set_is_found_again)
 {
     struct trace *trace = trace_create();

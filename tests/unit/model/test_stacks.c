@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames, stacks and paths are kept once, read back as they were given, and foreign ones are
- * refused when they point at what is not there; facts and sampling of a trace. */
+/* Frames, stacks and paths are stored once and returned unchanged, and those of untrusted input are
+ * refused if they refer to missing entries; facts and sampling of a trace. */
 #include "sample.h"
 #include "stacks.h"
 #include "test.h"
@@ -61,7 +61,7 @@ TEST(names_of_frames_come_late_and_each_is_kept)
         CHECK(stacks_frame(stacks, &frame) > other);
     }
     frame.address = 0x1234;
-    CHECK_INT(stacks_frame(stacks, &frame), named); /* the index was made anew */
+    CHECK_INT(stacks_frame(stacks, &frame), named); /* the index was rebuilt */
     CHECK_INT(trace_name_places(trace), 0);
     const struct label *place = stacks_label_of(stacks, unnamed);
     CHECK_STR(trace_string(trace, place->text)->bytes, "libm.so.6+0x5678");
@@ -159,7 +159,7 @@ TEST(many_stacks_are_found_again_after_growing)
     stacks_destroy(stacks);
 }
 
-/* As a collector does for days: each time all but the last hundred are written. */
+/* Like a collector over days: each round forgets all but the last hundred. */
 TEST(what_was_forgotten_gets_another_ordinal_and_the_rest_stays)
 {
     struct stacks *stacks = stacks_create();
@@ -179,7 +179,7 @@ TEST(what_was_forgotten_gets_another_ordinal_and_the_rest_stays)
         CHECK_INT(stacks_kept_count(stacks), 100);
         CHECK_INT(stacks_get_stack(stacks, next - 101)->frame, 0);
         CHECK_INT(stacks_get_stack(stacks, next - 1)->frame, MANY / 100 - 1);
-        stacks_forget(stacks, 5); /* are gone already */
+        stacks_forget(stacks, 5); /* already forgotten */
         CHECK_INT(stacks_stack_count(stacks), next);
     }
     stacks_forget(stacks, UINT32_MAX);
@@ -194,7 +194,7 @@ TEST(what_a_reader_appended_is_found_by_look_ups)
     struct frame frame = {.kind = FRAME_KERNEL, .label = 2};
     CHECK_INT(stacks_append_frame(stacks, &frame), 1);
     CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 1);
-    CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 2); /* unseen */
+    CHECK_INT(stacks_append_stack(stacks, &(struct stack){0, 1}), 2); /* not deduplicated */
     CHECK_INT(stacks_append_path(stacks, &(struct range_path){.name = 4}), 1);
     CHECK_INT(stacks_frame(stacks, &frame), 1);
     CHECK_INT(stacks_push(stacks, 0, 1), 1);
@@ -243,7 +243,7 @@ TEST(numbers_of_later_versions_have_a_name)
     CHECK_STR(stack_end_name(200), "unknown");
 }
 
-/* Two stacks with a frame whose code has two functions inlined into one, and what that called. */
+/* Two stacks with a frame whose code has two functions inlined into one, and its callee. */
 TEST(inlined_functions_become_stacks_of_their_own)
 {
     struct stacks *stacks = stacks_create();
@@ -258,7 +258,7 @@ TEST(inlined_functions_become_stacks_of_their_own)
     uint32_t called = (uint32_t)stacks_push(stacks, hot, other);
     uint32_t *map, frames[8];
     CHECK_INT(stacks_expand(stacks, &map), 0);
-    CHECK(!map); /* nothing was inlined */
+    CHECK(!map); /* without inlined functions */
     uint32_t outer =
         (uint32_t)stacks_frame(stacks, &(struct frame){.kind = FRAME_NATIVE, .line = 7});
     uint32_t middle = (uint32_t)stacks_frame(
@@ -275,7 +275,7 @@ TEST(inlined_functions_become_stacks_of_their_own)
     CHECK_INT(stacks_get_stack(stacks, map[called])->parent, map[hot]);
     CHECK_INT(stacks_stack_count(stacks), 6);
     free(map);
-    /* A foreign recording has a circle. */
+    /* A circle, as in an untrusted recording. */
     CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){main, 0, 9, 0, 0, other}), 0);
     CHECK_INT(stacks_name_frame(stacks, &(struct frame_name){other, 0, 9, 0, 0, main}), 0);
     CHECK_INT(stacks_expand(stacks, &map), 0);

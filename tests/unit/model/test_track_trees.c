@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks and units of a trace: trees that stay trees, whatever is asked for; labels; limits. */
+/* Tracks and units of a trace: trees that stay trees for any input; labels; limits. */
 #include "test.h"
 #include "trace.h"
 
@@ -28,7 +28,7 @@ TEST(parents_may_come_later_but_never_go_round)
     uint32_t revision = trace_lane_get(trace, 2)->revision;
     CHECK(!trace_lane_set_parent(trace, 2, 0));
     CHECK(!trace_lane_set_parent(trace, 2, 2));
-    CHECK(!trace_lane_set_parent(trace, 3, 4)); /* not there */
+    CHECK(!trace_lane_set_parent(trace, 3, 4)); /* missing */
     CHECK(!trace_lane_set_parent(trace, 4, 3));
     CHECK_INT(trace_lane_get(trace, 2)->revision, revision);
     CHECK(!trace_lane_set_parent(trace, 0, 3)); /* it has one */
@@ -37,7 +37,7 @@ TEST(parents_may_come_later_but_never_go_round)
     trace_destroy(trace);
 }
 
-/* However the pieces are put together. */
+/* In any order of joining. */
 TEST(trees_of_tracks_have_at_most_32_levels)
 {
     enum { COUNT = 3 * TRACE_LANE_LEVELS };
@@ -68,7 +68,7 @@ TEST(parents_from_a_file_are_checked)
         trace_lane(trace, i)->parent = 1 + (i + 1) % COUNT; /* one ring */
     trace_lane(trace, 7)->parent = COUNT + 1;
     trace_lane(trace, 8)->parent = UINT32_MAX;
-    trace_lane(trace, 9)->process = 1; /* which is not there */
+    trace_lane(trace, 9)->process = 1; /* a missing one */
     CHECK_INT(trace_lanes_check(trace), 0);
     CHECK_INT(trace_lane_get(trace, 7)->parent, 0);
     CHECK_INT(trace_lane_get(trace, 8)->parent, 0);
@@ -79,7 +79,7 @@ TEST(parents_from_a_file_are_checked)
             at = trace_lane_get(trace, at - 1)->parent;
         CHECK(levels <= TRACE_LANE_LEVELS);
     }
-    CHECK_INT(trace_lane_get(trace, 5)->parent, 7); /* good ones stay */
+    CHECK_INT(trace_lane_get(trace, 5)->parent, 7); /* valid ones stay */
     trace_destroy(trace);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which frames are shown, and what threads are called together. */
+/* Choice of visible frames, and groups of threads. */
 #include "made_sample.h"
 #include "page_calls.h"
 #include "page_data.h"
@@ -39,8 +39,8 @@ static uint32_t push_native(uint32_t stack, const char *function, const char *mo
     return maker_stack(maker, stack, &frame);
 }
 
-/* The tree of one sample at a stack: names from the role on, with "/" between; behind "=", what it
- * counts for. */
+/* The tree of one sample with a stack: names from the role on, separated by "/"; after "=", its
+ * value. */
 static const char *tree_of(uint32_t stack)
 {
     static char text[512];

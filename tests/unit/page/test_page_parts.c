@@ -99,7 +99,7 @@ TEST(names_are_kept_once_and_told_with_their_domain)
     CHECK_INT(page_name_of(&page.names, domain, load), 1);
     CHECK_INT(page_name_of(&page.names, 0, load), 0);
     CHECK_INT(page_name_of(&page.names, 0, 0), 2);
-    CHECK_INT(page_name_of(&page.names, domain, domain), 3); /* nobody uses it */
+    CHECK_INT(page_name_of(&page.names, domain, domain), 3); /* unused */
     CHECK_INT(page_names_begin(&page.names), 0);
     for (uint32_t i = 0; i < 3; i++)
         CHECK_INT(page_use_name(&page.names, i), i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which ranges are drawn, in which rows, and what becomes of the others. */
+/* Ranges that are drawn, their rows, and the treatment of others. */
 #include "page_data.h"
 #include "page_ranges.h"
 #include "page_spans.h"

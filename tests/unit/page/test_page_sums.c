@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums in bounded memory: whatever is given up, nothing is lost. */
+/* Sums in bounded memory: details are dropped, totals are kept. */
 #include "page_data.h"
 #include "page_samples.h"
 #include "test.h"
@@ -10,7 +10,7 @@ enum { NODES = 5000, THREADS = 9, LIMIT = 4000 };
 
 static uint32_t parents[NODES];
 
-/* A tree of two children each, below the root. */
+/* A binary tree below the root. */
 static struct page_sums make_sums(size_t limit)
 {
     for (uint32_t i = 0; i < NODES; i++)
@@ -92,7 +92,7 @@ TEST(the_smallest_nodes_count_for_their_parents)
     page_sums_fini(&sums);
 }
 
-/* Four nodes are one path. */
+/* Four nodes form one path. */
 TEST(lines_are_given_up_before_functions)
 {
     static uint32_t path_of_node[NODES], node_of_path[NODES / 4 + 1];

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the running interpreter knows of lines and strings, for the decoders to agree with.
+"""Prints the running interpreter's view of lines and strings, for comparison with the decoders.
 
-Prints `version N HEADER` (bytes of an object's own header), then per code object `code FIRST_LINE
-TABLE` and its ranges `range BEGIN END LINE COLUMN END_COLUMN`
-(from 1; 0: none), then per string `text OBJECT UTF-8`;
-bytes as hexadecimal.
+Prints `version N HEADER` (size of an object header in bytes), then per code object `code FIRST_LINE
+TABLE` and its ranges `range BEGIN END LINE COLUMN END_COLUMN` (from 1; 0: unknown), then per string
+`text OBJECT UTF-8`; bytes as hexadecimal.
 """
 import ctypes
 import dis
@@ -51,7 +50,7 @@ def told_ranges(code):
 
 
 def ranges(code):
-    """Code of no line has that of the code before it."""
+    """Code without a line inherits that of the preceding code."""
     last = code.co_firstlineno
     for begin, end, line, *rest in told_ranges(code):
         last = last if line is None else line

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts of interpreters: what the table and _Py_DebugOffsets say must be what the interpreter's
- * own headers say, and must lead to the threads of a running one. */
+/* Layouts of interpreters: the offsets of the table and of _Py_DebugOffsets must equal those of the
+ * interpreter's headers, and must lead to the threads of a running one. */
 #include "interpreters.h"
 #include "proc_info.h"
 #include "python_runtime.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The offsets by the interpreter's own headers; false: it has none. */
+/* Reads the offsets from the interpreter's headers; false: it has no headers. */
 static bool compile_offsets(const struct interpreter *interpreter, struct python_offsets *offsets)
 {
     char path[1024], command[4096];
@@ -56,7 +56,7 @@ static uint64_t pointer_at(pid_t pid, uint64_t address)
     return value;
 }
 
-/* Four threads, of which the main one has the name that Python itself gives it. */
+/* Four threads; the main one has the thread id that Python reports. */
 static void check_threads(pid_t pid, const struct python_runtime *runtime, uint64_t main_ident)
 {
     const struct python_offsets *o = &runtime->offsets;
@@ -99,7 +99,7 @@ static void check_process(pid_t pid, const struct interpreter *interpreter, uint
         CHECK_STR(runtime.source, "pyannot");
         CHECK_STR(runtime.reason, "");
     }
-    /* One wrong offset on the way to a thread must be noticed. */
+    /* One wrong offset on the way to a thread must be detected. */
     uint16_t *planted[] = {&by_headers.tstate_interp, &by_headers.tstate_thread_id};
     for (size_t i = 0; i < 2; i++) {
         by_headers = runtime.offsets;
@@ -127,7 +127,7 @@ TEST_TIMEOUT(offsets_are_those_of_the_headers_and_lead_to_the_threads, 120)
     }
 }
 
-/* The wheel's own build tells its layout, and a process that uses it is read by it. */
+/* The wheel's own build publishes its layout, which is used to read a process that imports it. */
 TEST(pyannot_tells_the_layout_of_its_interpreter)
 {
     const char *command = getenv("ANNOT_TEST_PYTHON"), *package = getenv("ANNOT_TEST_PYANNOT");
@@ -157,7 +157,7 @@ TEST(pyannot_tells_the_layout_of_its_interpreter)
     interpreter_stop(&run);
 }
 
-/* Words as an interpreter of 3.14 or 3.15 tells them: each its own number. */
+/* Words as published by an interpreter of 3.14 or 3.15, each with a distinct number. */
 static void make_words(uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8], uint64_t version,
                        unsigned debugger)
 {
@@ -166,7 +166,7 @@ static void make_words(uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8], uint64_t v
     words[1] = version;
     for (unsigned i = 3; i < debugger + 6; i++)
         words[i] = 8ULL * i;
-    words[debugger + 3] = 0;   /* the call that is pending */
+    words[debugger + 3] = 0;   /* the pending call */
     words[debugger + 4] = 4;   /* the path */
     words[debugger + 5] = 512; /* its size */
 }
@@ -196,7 +196,7 @@ TEST(what_is_told_to_debuggers_is_found)
         words[at + 5] = 1 << 20;
         CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -EBADMSG);
         words[at + 5] = 512;
-        words[1] = known[i].version - 0x40; /* a candidate */
+        words[1] = known[i].version - 0x40; /* a release candidate */
         CHECK_INT(python_offsets_debugger(bytes, sizeof(words), &debugger), -ENOTSUP);
     }
     make_words(words, 0x030d00f0, 89);
@@ -219,7 +219,7 @@ static int64_t read_nothing(void *context, uint64_t address, void *buffer, size_
     return (int64_t)size;
 }
 
-/* A process that is over, or runs on, between two reads. */
+/* The memory of a process that ends, or continues, between two reads. */
 struct passing_memory {
     struct python_memory real;
     int reads, ends_at, torn_at;
@@ -233,11 +233,11 @@ static int64_t read_passing(void *context, uint64_t address, void *buffer, size_
         return -ESRCH;
     int64_t got = passing->real.read(passing->real.context, address, buffer, size);
     if (read == passing->torn_at && got > 0)
-        memset(buffer, 0x5a, (size_t)got); /* freed, and somebody else's by now */
+        memset(buffer, 0x5a, (size_t)got); /* freed and reused */
     return got;
 }
 
-/* Returns how many reads there were. */
+/* Returns the number of reads. */
 static int check_passing(const struct python_location *location, struct passing_memory *passing)
 {
     const struct python_memory memory = {read_passing, passing};
@@ -260,7 +260,7 @@ static void check_at_each_read(const struct interpreter *interpreter)
     struct passing_memory passing = {python_memory_of(&run.pid), 0, -1, -1};
     int reads = check_passing(&location, &passing);
     CHECK(reads > 4);
-    /* The first ones tell the layout, which nobody writes. */
+    /* The first reads are of the layout, which is constant. */
     int first = interpreter->version >= 0x030d;
     for (int i = first; i < reads; i++) {
         passing.torn_at = i;
@@ -338,13 +338,13 @@ TEST(what_looks_wrong_for_a_moment_is_not_believed)
 {
     struct python_doubt doubt = {0};
     uint64_t ms = 1000000;
-    for (unsigned i = 0; i < 400; i++) /* as often as one likes, in the same moment */
+    for (unsigned i = 0; i < 400; i++) /* any number of times at one moment */
         CHECK(!python_answer_stands(&doubt, 0, &wrong, i * ms));
     CHECK(python_answer_stands(&doubt, 0, &known, 400 * ms));
     CHECK(!python_answer_stands(&doubt, 0, &wrong, 1000 * ms));
-    CHECK(!python_answer_stands(&doubt, -EAGAIN, &known, 2000 * ms)); /* it began anew */
+    CHECK(!python_answer_stands(&doubt, -EAGAIN, &known, 2000 * ms)); /* it starts again */
     CHECK(!python_answer_stands(&doubt, 0, &wrong, 2100 * ms));
-    CHECK(!python_answer_stands(&doubt, 0, &wrong, 4000 * ms)); /* long, but rarely seen */
+    CHECK(!python_answer_stands(&doubt, 0, &wrong, 4000 * ms)); /* for a long time, but rarely */
     CHECK(!python_answer_stands(&doubt, 0, &wrong, 4100 * ms));
     CHECK(!python_answer_stands(&doubt, 0, &wrong, 4200 * ms));
     CHECK(python_answer_stands(&doubt, 0, &wrong, 4300 * ms));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of other processes, read from outside: every thread where it is known to wait, with line
- * numbers; and, of a program that never rests, none that cannot be. */
+/* Stacks of other processes, read remotely: every thread at its known wait, with line numbers; and
+ * of a program that never waits, no impossible stack. */
 #include "interpreters.h"
 #include "python_remote.h"
 #include "python_stack.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Lines count: a waiting frame's line is where it waits. */
+/* Line numbers matter: a waiting frame has the line of its wait. */
 static const char waiting[] = "import threading, time\n"
                               "def outer(n):\n"
                               "    if n:\n"
@@ -41,7 +41,7 @@ struct remote_stack {
     enum stack_end end;
 };
 
-/* Without shims. */
+/* Reads the stack, without shims. */
 static void read_stack(struct python_remote *remote, const struct python_remote_thread *thread,
                        struct remote_stack *stack)
 {
@@ -122,7 +122,7 @@ TEST_TIMEOUT(threads_are_seen_where_they_wait, 120)
         check_interpreter(&found[i]);
 }
 
-/* Who may call whom. */
+/* Returns true if every caller can call its callee. */
 static bool is_possible(const struct remote_stack *stack)
 {
     static const char *const calls[] = {"leaf middle", "leaf <genexpr>", "<genexpr> middle",
@@ -159,7 +159,7 @@ static void check_restless(const struct interpreter *interpreter)
         impossible += stack.end == STACK_COMPLETE && !is_possible(&stack);
     }
     printf("  %s: %d whole, %d torn, %d impossible\n", interpreter->text, whole, torn, impossible);
-    CHECK(whole > ROUNDS / 20); /* fewest where both run at the same time all along */
+    CHECK(whole > ROUNDS / 20); /* few if both run concurrently all the time */
     CHECK(impossible <= whole / 10);
     python_remote_close(remote);
     interpreter_stop(&run);

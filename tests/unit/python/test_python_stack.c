@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines and texts as each interpreter itself tells them; joining by addresses and by order. */
+/* Lines and texts compared with each interpreter's own; joining by addresses and by order. */
 #include "interpreters.h"
 #include "python_runtime.h"
 #include "python_stack.h"
@@ -43,7 +43,7 @@ static void check_range(struct described *d, int begin, int end, struct source_p
                       d->first_line, places[i], found.line, found.column, found.end_column,
                       place.line, place.column, place.end_column);
     }
-    /* Cut anywhere, a table gives a line or none, and is not overrun. */
+    /* A table cut anywhere gives a line or no line, without an overrun. */
     uint8_t *cut = malloc(d->size / 2 + 1);
     memcpy(cut, d->bytes, d->size / 2);
     python_source_place(d->version, cut, d->size / 2, d->first_line, begin);
@@ -68,8 +68,8 @@ static void check_text(struct described *d, const char *object, const char *utf8
     d->texts++;
 }
 
-/* The offsets that matter to texts, before the process's own are known. Every object begins with a
- * header, of 16 bytes but in builds without a GIL. */
+/* The offsets needed for texts, before the process's own are known. Every object begins with a
+ * header, of 16 bytes except in builds without a GIL. */
 static void take_version(struct described *d, uint32_t version, unsigned header)
 {
     const struct python_offsets *table = python_offsets_table(version > 0x030c ? 0x030c : version);
@@ -164,8 +164,8 @@ static const char *join_text(const struct python_native *natives, uint32_t nativ
 TEST(shims_say_which_native_frame_is_theirs)
 {
     uint32_t unplaced;
-    /* A C function called by Python, called by C (through code far from the eval function's symbol:
-     * split off by the compiler), called by Python. */
+    /* A C function called by Python, called by C (through code split off by the compiler, far from
+     * the eval function's symbol), called by Python. */
     static const struct python_native natives[] = {
         {C, STACK + 0x10}, {E, STACK + 0x100}, {C, STACK + 0x120}, {C, STACK + 0x200}, {C, 0}};
     static const struct python_frame frames[] = {
@@ -186,7 +186,7 @@ TEST(an_eval_frame_without_python_frames_stays_and_shifts_nobody)
     CHECK_INT(unplaced, 0);
     CHECK_STR(JOIN(natives, cframes, &unplaced), "N0 N1 P0 P1 N3");
     CHECK_INT(unplaced, 0);
-    /* Without addresses: only the innermost call can have no frame. */
+    /* Without addresses: only the innermost call can lack a frame. */
     CHECK_STR(JOIN(natives, plain, &unplaced), "N0 N1 P0 N3");
     CHECK_INT(unplaced, 0);
 }
@@ -240,7 +240,7 @@ TEST(frames_cut_off_from_their_mark_keep_their_order)
     static const struct python_frame cut[] = {{0, 0}, {STACK + 0x80, SHIM}, {0, 0}, {0, 0}};
     CHECK_STR(JOIN(natives, cut, &unplaced), "P0 N1 P2 P3 N3");
     CHECK_INT(unplaced, 0);
-    /* A native stack that ended early: the rest follows behind it. */
+    /* A native stack that ended early: the rest is appended. */
     static const struct python_native few[] = {{C, STACK + 8}};
     CHECK_STR(JOIN(few, cut, &unplaced), "N0 P0 P2 P3");
     CHECK_INT(unplaced, 4);
@@ -251,8 +251,8 @@ TEST(frames_cut_off_from_their_mark_keep_their_order)
 TEST(a_handler_on_a_stack_of_its_own_hides_nothing)
 {
     uint32_t unplaced;
-    /* Leaf: handler on an alternate stack (lower or higher does not matter), its trampoline of
-     * unknown extent, what it interrupted. */
+    /* Leaf: a handler on an alternate stack (lower or higher), its trampoline of unknown extent,
+     * the interrupted code. */
     static const struct python_native natives[] = {
         {C, STACK + 0x10}, {C, 0}, {E, STACK - 0x1000}, {E, STACK - 0x500}, {C, 0}};
     static const struct python_frame frames[] = {

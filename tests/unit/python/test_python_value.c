@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Python values in another process, here this one: whatever lies there, reading ends soon, and the
- * text is one. That real objects are told right is tested with each interpreter: test_dump.py. */
+/* Python values in another process, here this one: for any memory content, reading ends soon with a
+ * valid text. Correct values of real objects are tested with each interpreter: test_dump.py. */
 #include "python_value.h"
 
 #include "python_runtime.h"
@@ -17,7 +17,7 @@ enum { WORDS = 512 };
 
 static uint64_t memory[WORDS];
 
-/* Words that mostly point into the same memory, so that reading finds more and more. */
+/* Words that mostly point into the same memory, so that reading continues. */
 static void fill(unsigned *seed)
 {
     for (size_t i = 0; i < WORDS; i++) {

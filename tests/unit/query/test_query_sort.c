@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows come by group, in the order that the groups are compared in, and within a group as they
- * were added; in memory, and through runs in a temporary file. */
+/* Rows are returned by group, in comparison order of the groups, and within a group in order of
+ * addition; in memory, and through runs in a temporary file. */
 #include "query_sort.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@ struct row {
     uint32_t serial, group;
 };
 
-/* Backwards, and two groups are one place. */
+/* In reverse, with two groups per place. */
 static int compare(void *context, const struct wide_key *a, const struct wide_key *b)
 {
     uint64_t x = a->words[0] / 2, y = b->words[0] / 2;
@@ -41,7 +41,7 @@ static int add(struct query_sort *sort, uint32_t serial, uint32_t group)
     return query_sort_add(sort, WIDE_KEY(group, 7), &row);
 }
 
-/* How many rows there are; each is looked at. */
+/* Checks each row; returns their number. */
 static uint32_t check_all(struct query_sort *sort)
 {
     const struct wide_key *group;
@@ -71,7 +71,7 @@ static void sort_random(size_t room_size, uint32_t groups)
     struct query_sort *sort = sort_of(room_size, &calls);
     for (uint32_t i = 0; i < ROW_COUNT; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        /* later rows have groups that earlier ones had not */
+        /* later rows have new groups */
         uint32_t group =
             (uint32_t)(state >> 33) % (1 + (uint32_t)((uint64_t)groups * i / ROW_COUNT));
         CHECK_INT(add(sort, i, group), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Self, total and Python time of functions, against a count sample by sample. */
+/* Compares self, total and Python time of functions with a count sample by sample. */
 #include "call_label.h"
 #include "report.h"
 #include "report_functions.h"
@@ -80,7 +80,9 @@ TEST(functions_add_up_as_samples_say)
     const struct function_row *rows;
     uint64_t before = UINT64_MAX;
     uint32_t count = frame_stats_sort(stats, FRAME_ORDER_TOTAL, &rows);
-    CHECK_INT(count, FUNCTIONS + 1); /* all lines of a function are one; and that of no function */
+    CHECK_INT(count,
+              FUNCTIONS +
+                  1); /* all lines of a function are one row; plus the row without a function */
     CHECK_INT(rows[FUNCTIONS].label, 0);
     for (uint32_t i = 0; i < FUNCTIONS; i++) {
         uint32_t function = function_of_row(&rows[i]);
@@ -136,7 +138,7 @@ TEST(samples_without_a_stack_are_told)
     frame_stats_add(stats, &(struct sample){.set = SAMPLE_SET_CPU, SAMPLE_VALUES(5), .stack = 99});
     frame_stats_finish(stats);
     CHECK_INT(frame_stats_totals(stats)->total_ns, 12);
-    CHECK_INT(frame_stats_totals(stats)->no_stack_ns, 12); /* a stack that is not there is none */
+    CHECK_INT(frame_stats_totals(stats)->no_stack_ns, 12); /* a missing stack counts as none */
     CHECK_INT(frame_stats_sort(stats, FRAME_ORDER_SELF, &rows), 1);
     CHECK_INT(rows[0].label, 0);
     CHECK_INT(rows[0].self_ns, 12);

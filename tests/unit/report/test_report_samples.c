@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums over all samples: what was a wait and what a lack of a CPU, which stacks are whole. */
+/* Sums over all samples: waits and lack of a CPU, complete stacks. */
 #include "made_sample.h"
 #include "report.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables: the order of rows, and texts that have no room. */
+/* Tables: the order of rows, and texts that do not fit. */
 #include "row_order.h"
 #include "table.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The intake and the sampler, in whatever order they and the kernel speak, mean the same entry. */
+/* The intake, the sampler and the kernel refer to the same entry, in any order of their reports. */
 #include "clock_now.h"
 #include "lives.h"
 #include "test.h"
@@ -25,7 +25,7 @@ static void finish(void)
     trace_destroy(trace);
 }
 
-/* The entry of the image of a segment. */
+/* Claims the entry of a segment's image. */
 static int64_t claim(int32_t pid, uint64_t start_ticks, int64_t created_ns)
 {
     struct image *image;
@@ -151,7 +151,7 @@ TEST(a_child_that_execs_at_once_has_one_entry)
     finish();
 }
 
-/* As sampled(), but it only lacked a CPU. */
+/* Like sampled(), but the process only lacked a CPU. */
 static int64_t passed(int32_t pid, uint64_t ticks, int64_t time_ns)
 {
     struct lives_task who = task(pid, ticks);
@@ -272,7 +272,7 @@ TEST(a_pid_in_use_again_is_another_process)
     CHECK(older != newer);
     CHECK_INT(sampled(20, 6, 1900), older);
     CHECK_INT(claim(20, 9, 3600), newer);
-    CHECK_INT(claim(20, 0, 1600), older); /* by time alone */
+    CHECK_INT(claim(20, 0, 1600), older); /* only by time */
     CHECK_INT(entry_of(older)->end, PROCESS_EXITED);
     CHECK_INT(entry_of(newer)->end, PROCESS_RUNNING);
     finish();
@@ -293,9 +293,9 @@ TEST(a_wait_tells_how_a_process_ended_that_only_vanished)
     CHECK_INT(entry_of(vanished)->end_value, 3);
     CHECK_INT(entry_of(vanished)->end_ns, 2000);
     lives_exit(lives, &other, 2000, true, 9);
-    lives_wait(lives, 21, 2500, 0); /* the kernel knew it better */
+    lives_wait(lives, 21, 2500, 0); /* the kernel's report takes precedence */
     CHECK_INT(entry_of(ended)->end, PROCESS_SIGNALED);
-    lives_wait(lives, 77, 2500, 0); /* nobody's */
+    lives_wait(lives, 77, 2500, 0); /* of an unknown process */
     finish();
 }
 
@@ -448,7 +448,7 @@ TEST(a_name_of_the_kernel_reaches_the_thread)
 {
     start();
     struct lives_task worker = thread_task(20, 21, SECOND);
-    lives_thread_comm(lives, &worker, 2 * SECOND, "early"); /* no entry yet: nothing happens */
+    lives_thread_comm(lives, &worker, 2 * SECOND, "early"); /* without an entry yet: ignored */
     CHECK_INT(trace_thread_count(trace), 0);
     int64_t thread = lives_thread(lives, &worker, 2 * SECOND);
     lives_thread_comm(lives, &worker, 3 * SECOND, "worker");
@@ -565,7 +565,7 @@ TEST(short_processes_are_forgotten_after_a_while)
             before = peak_kilobytes();
     }
     long grown = peak_kilobytes() - before;
-#if defined(__SANITIZE_ADDRESS__) /* keeps what is freed */
+#if defined(__SANITIZE_ADDRESS__) /* keeps freed memory */
     grown = 0;
 #endif
     CHECK(grown < 4096);
@@ -573,7 +573,7 @@ TEST(short_processes_are_forgotten_after_a_while)
     finish();
 }
 
-/* Who only looks now and then notices an exec after the program's first event. */
+/* A periodic observer notices an exec after the program's first event. */
 static void see_exec(int32_t pid, uint64_t ticks, int64_t since_ns, int64_t time_ns,
                      const char *comm)
 {
@@ -621,7 +621,7 @@ TEST(exec_noticed_of_a_program_that_emitted_before_the_look_ends_it)
     int64_t second = sampled(20, 6, 3500);
     CHECK(second != first);
     CHECK_STR(text_of(entry_of(second)->comm), "second");
-    /* Both emit. */
+    /* Both emit events. */
     int64_t third = claim(20, 6, 4500);
     see_exec(20, 6, 4000, 5000, "third");
     CHECK_INT(entry_of(third)->end, PROCESS_RUNNING);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs with libannot in the registry: which one ran at a time, and what its name ids mean. */
+/* Programs with libannot in the registry: the one running at a time, and the meaning of its name
+ * ids. */
 #include "lives.h"
 #include "names.h"
 #include "test.h"
@@ -27,7 +28,7 @@ static void finish(void)
     trace_destroy(trace);
 }
 
-/* The image of a segment that was made then and is gone; id 1 is "PID/MADE". */
+/* The image of a closed segment created at made_ns; id 1 is "PID/MADE". */
 static struct image *serve(int32_t pid, uint64_t start_ticks, int64_t made_ns)
 {
     struct image *image;
@@ -45,7 +46,7 @@ static struct image *serve(int32_t pid, uint64_t start_ticks, int64_t made_ns)
     return image;
 }
 
-/* What id 1 meant; "": nobody knows; "?": not yet. */
+/* The meaning of id 1; "": unknown; "?": not yet known. */
 static const char *name_at(int32_t pid, int64_t time_ns)
 {
     struct names *names;
@@ -70,7 +71,7 @@ TEST(a_name_is_that_of_the_program_before)
     const uint64_t served = lives_served(lives);
     serve(20, 6, 1000);
     serve(20, 6, 5000);
-    serve(20, 9, 8000); /* the pid was used again */
+    serve(20, 9, 8000); /* the pid was reused */
     serve(21, 6, 3000);
     CHECK_INT(lives_served(lives), served + 4);
     CHECK_STR(name_at(20, 999), "");
@@ -99,8 +100,7 @@ TEST(nothing_is_said_of_what_may_still_be_found)
     CHECK_STR(name_at(20, 2001), "?");
     CHECK_STR(name_at(21, 1500), "?");
     CHECK_STR(name_at(22, 1500), "");
-    CHECK_INT(lives_note_search(lives, 2000, unread, 2),
-              0); /* of some process, nobody knows which */
+    CHECK_INT(lives_note_search(lives, 2000, unread, 2), 0); /* of an unidentified process */
     CHECK_STR(name_at(20, 1500), "?");
     CHECK_INT(lives_note_search(lives, 3000, NULL, 0), 0);
     CHECK_STR(name_at(20, 2001), "20/1000");
@@ -119,7 +119,7 @@ TEST(forgotten_names_are_not_taken_for_those_of_an_older_program)
     finish();
 }
 
-/* As a scan of the directory may find them. */
+/* In an order in which a scan of the directory may find them. */
 TEST(a_program_that_is_found_after_its_successor_ran_before_it)
 {
     start();
@@ -135,7 +135,7 @@ TEST(a_program_that_is_found_after_its_successor_ran_before_it)
     finish();
 }
 
-/* Time goes on for others. */
+/* Advances the time by another process's exit. */
 static void pass_time(int64_t time_ns)
 {
     struct lives_task task = {.pid = 99, .start_ticks = (uint64_t)time_ns};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of named_files.h. */
+/* Implements named_files.h. */
 #include "named_files.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ enum { PATHS_MAX = 64 };
 
 char *test_path(const char *name)
 {
-    static char *paths[PATHS_MAX]; /* of one test: no leak that is worth a report */
+    static char *paths[PATHS_MAX]; /* of one test: an accepted leak */
     static size_t count;
     CHECK(count < PATHS_MAX);
     CHECK(asprintf(&paths[count], "%s/%s", test_directory(), name) > 0);
@@ -54,6 +54,6 @@ struct symbol_module *test_module(const char *path)
     struct elf_file *file = test_open(path);
     struct symbol_module *module = symbol_module_create(file, path);
     CHECK(module != NULL);
-    elf_file_close(file); /* the module has its own */
+    elf_file_close(file); /* the module holds its own reference */
     return module;
 }

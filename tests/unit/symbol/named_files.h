@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of symbols share: commands, files of the test's directory, modules by path.
+/* Functions shared by tests of symbols: commands, files of the test's directory, modules by path.
  * Thread-safety: none. */
 #ifndef NAMED_FILES_H
 #define NAMED_FILES_H
@@ -11,7 +11,7 @@
 char *test_path(const char *name);
 /* Fails the test unless the command succeeds. */
 __attribute__((format(printf, 1, 2))) void test_shell(const char *format, ...);
-/* A program from the environment; skips the test where it is not set or empty. */
+/* A program from the environment; skips the test if it is unset or empty. */
 const char *test_tool(const char *variable);
 struct elf_file *test_open(const char *path);
 struct symbol_module *test_module(const char *path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tells where its functions lie, what they are called and on which line they begin: by their
-// addresses in memory, without any table of symbols. "ADDRESS LINE NAME" each, addresses relative
+// Prints the address, the first line and the name of each of its functions, from their addresses
+// in memory and without any symbol table. Each line is "ADDRESS LINE NAME", with addresses relative
 // to where the program was loaded.
 #include <cstdio>
 #include <link.h>
@@ -10,7 +10,7 @@
 #define KEPT __attribute__((noinline, used))
 
 // clang-format off
-// Each on one line: which line of a function is its first is not told the same by all compilers.
+// Each on one line: compilers disagree about the first line of a function.
 
 namespace shapes {
 

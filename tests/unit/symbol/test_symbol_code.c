@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths and jumps of instructions against objdump, over whole libraries; exits of functions that
- * are written here. */
+/* Compares lengths and jumps of instructions with objdump, over whole libraries; finds the exits of
+ * functions given as bytes. */
 #include "symbol_code.h"
 #include "symbol_module.h"
 #include "test.h"
@@ -33,7 +33,7 @@ static bool read_line(FILE *list, struct line *ret_line)
     return false;
 }
 
-/* Behind prefixes, which objdump writes as words. */
+/* The text after prefixes, which objdump prints as words. */
 static const char *mnemonic(const char *text)
 {
     static const char *const prefixes[] = {"bnd ", "notrack ", "repz ",   "rep ",  "data16 ", "cs ",
@@ -66,7 +66,7 @@ static bool agrees(const struct line *line, const struct code_instruction *code)
            line->address + (uint64_t)code->target == strtoull(operand, NULL, 16);
 }
 
-/* What objdump calls bad, or data, is no instruction. */
+/* Lines that objdump marks as bad, or as data, are not instructions. */
 static bool is_code(const struct line *line)
 {
     return line->text[0] != '(' && line->text[0] != '.' && line->text[0] != 0;
@@ -124,7 +124,7 @@ TEST(instructions_of_this_program_too)
     compare(path);
 }
 
-/* For a look at others. */
+/* For checking further files by hand. */
 TEST(instructions_of_what_is_named)
 {
     compare(getenv("ANNOT_TEST_CODE"));

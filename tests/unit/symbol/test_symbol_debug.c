@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that stand elsewhere: in separate debug files at each place where they may lie, in the
- * packed table of the file itself, in relocations. Debug files of others are not taken. */
+/* Names stored elsewhere: in separate debug files at each possible place, in the packed table of
+ * the file itself, in relocations. Debug files of other builds are rejected. */
 #include "named_files.h"
 #include "symbol_debug.h"
 
@@ -28,7 +28,7 @@ static void write_file(const char *path, const char *text)
     CHECK_INT(fclose(file), 0);
 }
 
-/* Where a function lies; 0: nm does not know. */
+/* The address of a function; 0: unknown to nm. */
 static unsigned long address_of(const char *path, const char *name)
 {
     char command[4096];
@@ -48,7 +48,7 @@ struct fixture {
     unsigned long one, two;
 };
 
-/* A program without symbols, its debug file, and the whole one. */
+/* A program without symbols, its debug file, and the complete program. */
 static struct fixture build(const char *flags)
 {
     struct fixture fixture = {test_path("whole"), test_path("program"), test_path("program.debug"),
@@ -98,7 +98,7 @@ static void check_unknown(const struct fixture *fixture, const char *path)
     symbol_module_destroy(module);
 }
 
-/* A file as the debug file for the program's build-id. */
+/* Installs a file as the debug file for the program's build-id. */
 static void install_by_build_id(const struct fixture *fixture, const char *from)
 {
     char command[4096], id[128] = "";
@@ -201,7 +201,7 @@ TEST(a_label_inside_of_a_function_is_not_its_name)
     symbol_module_destroy(module);
 }
 
-/* Every stub that objdump names and that calls somebody. */
+/* Checks every stub with a call target that objdump names. */
 static size_t check_stubs(const char *path, const char *section)
 {
     struct symbol_module *module = test_module(path);

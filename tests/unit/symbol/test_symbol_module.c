@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions against what nm prints of the same files, and against programs that print
- * their own functions' addresses, names and lines. */
+/* Compares names of functions with nm's output for the same files, and with programs that print the
+ * addresses, names and lines of their own functions. */
 #include "interpreters.h"
 #include "named_files.h"
 #include "symbol_debug.h"
@@ -61,7 +61,7 @@ static bool is_code(const struct elf_file *file, uint64_t address)
     return false;
 }
 
-/* nm -C, without parameters of its own that would choose names. */
+/* nm -C, without options that would select names. */
 static void read_nm(struct nm_list *list, const char *options, const char *path)
 {
     char command[8192], text[65536];
@@ -89,7 +89,7 @@ static void read_nm(struct nm_list *list, const char *options, const char *path)
     elf_file_close(file);
 }
 
-/* A name of ours is one of nm's of that address; ours may be cut. */
+/* annot's name, possibly cut, is one of nm's at that address. */
 static bool is_named(const struct nm_list *list, uint64_t address, const char *name)
 {
     struct nm_line key = {.address = address};
@@ -117,7 +117,7 @@ static void check_address(struct symbol_module *module, const struct nm_list *li
                   line->address, line->size, symbol.name, symbol.begin, symbol.end);
 }
 
-/* Begin, middle and last byte of every function that nm knows the size of. */
+/* Begin, middle and last byte of every function with a size in nm's output. */
 static size_t check_file(const char *path, size_t least)
 {
     struct nm_list list = {0};
@@ -172,12 +172,12 @@ TEST(names_of_libc_are_those_of_nm)
     loaded_path("/libc.so", path);
     if (!path[0])
         test_skip("this program uses no shared libc");
-    /* Its debug file, if installed, would know more names than nm is asked for. */
+    /* Its debug file, if installed, would add names that nm is not asked for. */
     symbol_debug_set_root("/nonexistent");
     check_file(path, 1000);
 }
 
-/* Of all names of one function, people know the one that they call. */
+/* Of all names of one function, the commonly called one is chosen. */
 TEST(a_function_with_many_names_has_the_one_that_people_call)
 {
     static const char *const names[] = {"malloc",    "free",           "read",   "write", "printf",
@@ -204,7 +204,7 @@ TEST(names_of_a_cxx_library_are_those_of_nm)
     check_file(test_tool("ANNOT_TEST_LIBSTDCXX"), 1000);
 }
 
-/* The shared library of an interpreter, or the interpreter where it has none. */
+/* The shared library of an interpreter, or the interpreter itself. */
 static void libpython_path(const struct interpreter *interpreter, char path[4096])
 {
     char command[8192];
@@ -234,7 +234,7 @@ TEST_TIMEOUT(names_of_python_are_those_of_nm, 300)
         test_skip("no Python");
 }
 
-/* What the program says of itself. */
+/* Compares with the program's own output. */
 static void check_program(const char *path)
 {
     struct symbol_module *module = test_module(path);
@@ -314,7 +314,7 @@ TEST(odd_names_are_made_fit_to_be_shown)
     size_t length = symbol_demangle(huge, name);
     CHECK(length < SYMBOL_NAME_SIZE && length > 1000);
     CHECK_STR(name + length - 3, "\xe2\x80\xa6");
-    memset(huge, 0xe2, sizeof(huge) - 1); /* each grows to three bytes */
+    memset(huge, 0xe2, sizeof(huge) - 1); /* each becomes three bytes */
     length = symbol_clean(huge, 900, name);
     CHECK(length < SYMBOL_NAME_SIZE);
     CHECK_STR(name + length - 3, "\xe2\x80\xa6");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the kernel against a plain reading of its list; names of compiled code by files written
- * here, in this mount namespace and in another. */
+/* Compares names of the kernel with a plain reading of its list; reads names of compiled code from
+ * files written here, in this mount namespace and in another. */
 #include "clock_now.h"
 #include "code_runs.h"
 #include "symbol_other.h"
@@ -27,9 +27,9 @@ struct kernel_name {
     char name[512];
 };
 
-/* Functions of the kernel itself, one in `step` of its list; how many of them have an address.
- * Those of modules and BPF programs, with their owner in brackets, come and go between two
- * readings. */
+/* Reads functions of the kernel itself, one in `step` of its list; returns the number with an
+ * address. Those of modules and BPF programs, with their owner in brackets, may change between two
+ * reads. */
 static size_t read_list(struct kernel_name names[LIST_MAX], size_t step)
 {
     FILE *list = fopen("/proc/kallsyms", "re");
@@ -69,7 +69,7 @@ TEST(kernel_names_are_those_of_its_list)
     free(names);
 }
 
-/* Bytes that this process has read. */
+/* Bytes read by this process so far. */
 static unsigned long read_bytes(void)
 {
     char line[64];
@@ -103,7 +103,7 @@ TEST(the_list_of_the_kernel_is_read_once)
     free(names);
 }
 
-/* Runs `body` as a user without rights; its exit status. */
+/* Runs `body` as a user without rights; returns its exit status. */
 static int as_nobody(int (*body)(void))
 {
     if (geteuid() != 0)
@@ -123,7 +123,7 @@ static int find_without_rights(void)
 {
     struct kernel_name *names = malloc(LIST_MAX * sizeof(*names));
     if (!names || read_list(names, 1) != 0)
-        return 2; /* this kernel shows them to everybody */
+        return 2; /* this kernel shows them to all users */
     free(names);
     struct symbol_kernel *kernel = symbol_kernel_create();
     bool found = symbol_kernel_find(kernel, 0xffffffff81000000) ||
@@ -178,7 +178,7 @@ TEST(later_stretches_hide_earlier_ones_however_they_come)
     code_runs_free(&runs);
 }
 
-/* ---- Maps of JIT compilers: files of this test's own process id ---- */
+/* ---- Maps of JIT compilers: files for this test's process id ---- */
 
 static char map_path[64];
 
@@ -200,7 +200,7 @@ static void write_map(const char *mode, const char *text)
     CHECK_INT(fclose(file), 0);
 }
 
-/* Longer than the pause between two looks. */
+/* Longer than the pause between two reads. */
 static void wait_for_look(void)
 {
     usleep(120 * 1000);
@@ -225,7 +225,7 @@ TEST(a_map_that_grows_is_read_on_and_later_entries_win)
     write_map("we", "1000 100 first\n2000 100 seco");
     struct symbol_jit *jit = symbol_jit_create(getpid(), getpid(), 0);
     CHECK_STR(symbol_jit_find(jit, 0x1080), "first");
-    CHECK(symbol_jit_find(jit, 0x2080) == NULL); /* its line is not whole yet */
+    CHECK(symbol_jit_find(jit, 0x2080) == NULL); /* its line is incomplete */
     write_map("ae", "nd\n1040 40 newer\n");
     wait_for_look();
     CHECK_STR(symbol_jit_find(jit, 0x2080), "second");
@@ -305,7 +305,7 @@ static void set_age(int seconds)
     CHECK_INT(utimensat(AT_FDCWD, map_path, times, 0), 0);
 }
 
-/* Left over by a process of the same number, or by the program that the process was before. */
+/* Left by an earlier process with the same pid, or by the process's previous program. */
 TEST(a_map_that_is_older_than_the_program_does_not_count)
 {
     write_map("we", "1000 100 left over\n");
@@ -326,7 +326,7 @@ TEST(a_map_that_is_older_than_the_program_does_not_count)
     remove_map();
 }
 
-/* Process 1 of its own pid namespace, with a /tmp of its own. */
+/* Process 1 of a new pid namespace, with a private /tmp. */
 static void live_apart(int ready, int go_on)
 {
     char byte = 'x';
@@ -348,7 +348,7 @@ TEST(a_map_is_found_in_other_namespaces_also_after_the_end_of_the_process)
     char byte = 'x';
     CHECK_INT(pipe2(ready, O_CLOEXEC), 0);
     CHECK_INT(pipe2(go_on, O_CLOEXEC), 0);
-    /* A fork into new namespaces: only the child is in them. */
+    /* A fork into new namespaces, which only the child enters. */
     long flags = CLONE_NEWNS | CLONE_NEWPID | SIGCHLD;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, 0ul);
     if (pid == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages and quoting: one line and a hint, whatever the arguments hold. */
+/* Messages and quoting: one line and a hint, for any content of the arguments. */
 #include "cmd.h"
 #include "test.h"
 
@@ -63,7 +63,7 @@ TEST(arguments_cannot_break_the_lines)
     free(longer);
 }
 
-/* A shell reads back what was quoted. */
+/* A shell parses the quoted word back. */
 static void check_quoted(const char *word)
 {
     char quoted[512], command[600], back[512] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules that are added to a text: they must judge as if all had been written one behind the other,
- * however short the text is kept. */
+/* Rules added to a text must have the effect of all rules in sequence, although the text is kept
+ * short. */
 #include "record_options.h"
 #include "test.h"
 
@@ -21,7 +21,7 @@ static int level(const char *rules, const struct annot_filter_name *name)
     return annot_filter_level(rules, (uint32_t)strlen(rules), name);
 }
 
-/* Of few patterns, so that many come again. */
+/* From few patterns, so that many repeat. */
 static void make_rule(char *rule, size_t size)
 {
     static const char *const patterns[] = {"a",   "b", "*",   "a*",  "?",  "a/b",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table: what a reader of the terminal sees. Its output is caught through a pipe. */
+/* The grid as seen on a terminal. Its output is captured through a pipe. */
 #include "term.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints about words of other profilers: each leads to commands and options that exist. */
+/* Hints for words of other profilers: all name existing commands and options. */
 #include "hints.h"
 
 #include "annot_program.h"
@@ -19,7 +19,7 @@ static bool has_option(const struct cmd *cmd, const char *word)
     return false;
 }
 
-/* All commands of the entry that must know the option; true too for "as a command". */
+/* True if all commands of the entry have the option, or the word is "as a command". */
 static bool all_have_option(const struct hint *hint, const struct cmd *named, const char *word)
 {
     bool found = strcmp(word, "--help") == 0 || (named && has_option(named, word));
@@ -32,7 +32,7 @@ static bool all_have_option(const struct hint *hint, const struct cmd *named, co
     return found;
 }
 
-/* "annot report FILE --json; ..." word by word. */
+/* Checks "annot report FILE --json; ..." word by word. */
 static void check_text(const struct hint *hint)
 {
     char text[512], *rest = NULL;
@@ -67,7 +67,7 @@ static bool is_choice(const char *choices, const char *word, size_t length)
     return false;
 }
 
-/* "--format NAME" of a hint names a format, and its words are none. */
+/* "--format NAME" in a hint names an existing format, and the entry's words are not formats. */
 TEST(each_hint_about_a_format_leads_to_one)
 {
     const struct option_spec *spec = cmd_options(cmd_find("export"));
@@ -103,7 +103,7 @@ TEST(other_words_for_formats_have_hints)
     CHECK(!hint_find_choice("flame", "format=json"));
 }
 
-/* A word that exists is never unknown, and of two hints the second is never seen. */
+/* An existing word never reaches the hints, and of two hints only the first is found. */
 TEST(each_word_is_unknown_and_has_one_hint)
 {
     for (size_t i = 0; i < hint_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of annot cat and annot tail: which there are, and their order. */
+/* The lines of annot cat and annot tail, and their order. */
 #include "line.h"
 #include "line_reader.h"
 #include "test.h"
@@ -168,7 +168,7 @@ TEST(a_process_that_ended_before_the_selection_begins_has_nothing_in_it)
     maker_destroy(maker);
 }
 
-/* All events once, then nothing for now. */
+/* All events once, then an empty source. */
 static int next_once(void *context, struct event_batch *ret_batch)
 {
     bool *ended = context;
@@ -207,7 +207,7 @@ static int refuse(void *context, const struct line *line)
     return line->kind == LINE_MARK ? -EPIPE : 0;
 }
 
-/* A batch at each of the first two looks. */
+/* A batch at each of the first two reads. */
 static int next_of_a_look(void *context, struct event_batch *ret_batch)
 {
     unsigned *calls = context;

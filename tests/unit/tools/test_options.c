@@ -30,7 +30,7 @@ static const struct option_spec specs[] = {
 static struct values values;
 static struct options options;
 
-/* `words` may end with the statement; what points into `argv` must not. */
+/* `words` may be temporary; pointers into `argv` must stay valid. */
 static int parse(const char **words, bool command_follows)
 {
     static char *argv[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text widths and shortening, what a table needs to stay a table; numbers as texts: four digits,
- * the right unit at each border, no locale. */
+/* Text widths and shortening, as needed for aligned tables; numbers as texts: four digits, the
+ * right unit at each limit, no locale. */
 #include "term.h"
 #include "test.h"
 
@@ -57,7 +57,7 @@ TEST(control_characters_do_not_pass)
     check_short("a\033[31mb\n", 20, "a\\e[31mb\\n");
     check_short("\001\177\t", 20, "\\x01\\x7f\\t");
     check_short("abc\ndef", 5, "ab…ef");
-    check_short("a\n\nb", 5, "a…b"); /* no half of an escape */
+    check_short("a\n\nb", 5, "a…b"); /* an escape is never split */
     CHECK_INT(term_text_width("a\nb\001"), 8);
     check_short("x\xc2\x9bz", 20, "x?z");
     check_short("\xe2\x80\xaeright", 20, "?right");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Translates libdw's descriptions of places (lists of DWARF operations). */
+/* Translates libdw's location descriptions (lists of DWARF operations). */
 #include "cfi_truth.h"
 
 #include <dwarf.h>
@@ -111,14 +111,14 @@ static uint8_t save_of(Dwarf_Frame *frame, int number, const struct unwind_rule 
     *ret_offset = 0;
     if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0)
         return UNWIND_SAVE_LOST;
-    if (count == 0) /* said to be the same, or nothing said: libdw calls RBP undefined then */
+    if (count == 0) /* "same value", or undescribed: libdw reports RBP as undefined then */
         return UNWIND_SAVE_SAME;
     bool from_cfa = ops[0].atom == DW_OP_call_frame_cfa;
     if (from_cfa && (count == 1 || (count == 2 && ops[1].atom == DW_OP_plus_uconst))) {
         *ret_offset = count == 2 ? (int32_t)ops[1].number : 0;
         return UNWIND_SAVE_CFA;
     }
-    size_t first = from_cfa; /* what expressions begin with */
+    size_t first = from_cfa; /* the first operation of expressions */
     if (count != first + 1 || !is_register(&ops[first], &base, &offset))
         return UNWIND_SAVE_LOST;
     *ret_offset = (int32_t)offset;
@@ -154,7 +154,7 @@ static bool rule_of(Dwarf_Frame *frame, struct unwind_rule *rule)
     rule->rbx = save_of(frame, RBX, rule, &rule->rbx_offset);
     rule->rbp = save_of(frame, RBP, rule, &rule->rbp_offset);
     if (rule->rbp == UNWIND_SAVE_RBP && rule->cfa == UNWIND_CFA_RSP)
-        rule->rbp = rule->rbp_offset = 0; /* what compilers forget to say: see cfi_rule.c */
+        rule->rbp = rule->rbp_offset = 0; /* omitted by compilers: see cfi_rule.c */
     if (rule->rbx == UNWIND_SAVE_LOST)
         rule->rbx_offset = 0;
     if (rule->rbp == UNWIND_SAVE_LOST)

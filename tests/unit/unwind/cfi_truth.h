@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What elfutils' libdw says about frames, as rules of ours: an independent decoder to compare with.
- * Thread-safety: none. */
+/* Frame descriptions by elfutils' libdw, converted to unwind rules: an independent decoder for
+ * comparison. Thread-safety: none. */
 #ifndef ANNOT_CFI_TRUTH_H
 #define ANNOT_CFI_TRUTH_H
 
@@ -10,14 +10,14 @@
 
 struct cfi_truth;
 
-/* NULL: the file has no frames. */
+/* NULL: the file has no frame descriptions. */
 struct cfi_truth *cfi_truth_open(const char *path);
 void cfi_truth_close(struct cfi_truth *truth);
 
 enum cfi_verdict {
-    TRUTH_NONE,  /* nothing describes the address */
-    TRUTH_RULE,  /* *ret_rule is what holds       */
-    TRUTH_OTHER, /* described, but no rule of ours can say it */
+    TRUTH_NONE,  /* the address is undescribed */
+    TRUTH_RULE,  /* *ret_rule is the rule */
+    TRUTH_OTHER, /* described, but not expressible as a rule */
 };
 
 enum cfi_verdict cfi_truth_rule(struct cfi_truth *truth, uint64_t address,

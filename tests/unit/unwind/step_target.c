@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with all kinds of frames, to be run one instruction at a time: recursion, frames of
- * variable size, realigned frames, callbacks, lazily bound calls, jumps out of calls, signals on
- * both stacks, the vDSO. With an argument it does so in a second thread. */
+/* A program with all kinds of frames, for single-stepping: recursion, frames of variable size,
+ * realigned frames, callbacks, lazily bound calls, jumps out of calls, signals on both stacks, the
+ * vDSO. With an argument, runs in a second thread. */
 #include <alloca.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -39,7 +39,7 @@ APART static unsigned long recurse(unsigned depth)
     return leaf(3);
 }
 
-/* A realigned frame that also changes its size: addressed by a third register while it begins. */
+/* A realigned frame that also changes its size: addressed by a third register in its prologue. */
 APART static unsigned long realigned(size_t size)
 {
     unsigned long wide[8] __attribute__((aligned(64)));

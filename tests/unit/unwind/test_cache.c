@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache on disk: what comes out is what was built; what is damaged, foreign or too much goes;
- * several processes may use it at once. */
+/* The cache on disk: tables are read back as built; damaged, untrusted and excess files are
+ * removed; several processes may use it concurrently. */
 #include "cfi_state.h"
 #include "test.h"
 #include "unwind_cache.h"
@@ -94,13 +94,13 @@ TEST(a_table_comes_out_as_it_was_built)
     CHECK_INT(first.st_mode & 0777, 0600);
     check_table(folder, file, built);
     CHECK_INT(stat(path, &second), 0);
-    CHECK_INT(first.st_ino, second.st_ino); /* read, not written again */
+    CHECK_INT(first.st_ino, second.st_ino); /* read, not rewritten */
     unwind_table_destroy(built);
     elf_file_close(file);
     free(folder);
 }
 
-/* A copy of the C library with the same build-id, in whose .eh_frame a byte differs that makes
+/* A copy of the C library with the same build-id, with a changed byte in .eh_frame that gives
  * another table. */
 static struct elf_file *open_patched(struct elf_file *file, const struct unwind_table *right)
 {
@@ -165,7 +165,8 @@ TEST(two_files_that_claim_one_build_id_have_their_own_tables)
     free(folder), free(second);
 }
 
-/* The same bytes, but somebody else's: what is made of them is for their own files. */
+/* The same bytes in another user's file: tables built from it are used only for that user's
+ * files. */
 TEST(a_table_made_of_another_users_file_is_not_used_for_ours)
 {
     struct elf_file *file = open_libc(), *copy;
@@ -229,9 +230,9 @@ TEST(a_file_with_any_damage_is_built_again)
     CHECK_INT(symlink("/etc/passwd", path), 0); /* never followed */
     check_table(folder, file, built);
     CHECK_INT(unlink(path), 0);
-    CHECK_INT(mkfifo(path, 0600), 0); /* never waited for */
+    CHECK_INT(mkfifo(path, 0600), 0); /* never opened blocking */
     check_table(folder, file, built);
-    CHECK_INT(chmod(path, 0666), 0); /* anybody may have written it */
+    CHECK_INT(chmod(path, 0666), 0); /* writable by anyone */
     check_table(folder, file, built);
     CHECK_INT(stat(path, &status), 0);
     CHECK_INT(status.st_mode & 0777, 0600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of real files against an independent decoder, at every row's first and last byte.
+/* Compares the rows of real files with an independent decoder, at every row's first and last byte.
  *
  * ANNOT_TEST_FILES: more files, separated by blanks. */
 #include "cfi_truth.h"
@@ -23,9 +23,9 @@ static struct elf_file *open_path(const char *path)
 }
 
 struct counts {
-    uint64_t entry; /* where the program begins */
+    uint64_t entry; /* entry point of the program */
     uint64_t same, none, skipped, wrong;
-    uint64_t framed; /* code that nothing describes, but that keeps frame pointers */
+    uint64_t framed; /* undescribed code that keeps frame pointers */
 };
 
 static void print_rule(const char *whose, const struct unwind_rule *rule)
@@ -53,7 +53,7 @@ static void compare_at(const struct unwind_table *table, struct cfi_truth *truth
     } else if (verdict == TRUTH_RULE && memcmp(rule, &expected, sizeof(expected)) == 0) {
         counts->same++;
     } else if (rule->cfa == UNWIND_CFA_END && address - counts->entry < 128) {
-        counts->none += verdict == TRUTH_NONE; /* assembly without description */
+        counts->none += verdict == TRUTH_NONE; /* undescribed assembly */
     } else if (verdict == TRUTH_NONE && memcmp(rule, &framed, sizeof(framed)) == 0) {
         counts->framed++;
     } else if (counts->wrong++ < 5) {
@@ -87,7 +87,7 @@ static void compare_path(const char *path)
            100.0 * (double)counts.same / (double)described, (unsigned long long)counts.skipped,
            (unsigned long long)counts.wrong, (unsigned long long)(counts.none + counts.framed),
            (unsigned long long)counts.framed, table->skipped_count);
-    fflush(stdout); /* a check that fails does not */
+    fflush(stdout); /* a failing check does not flush */
     CHECK_INT(counts.wrong, 0);
     CHECK(counts.skipped * 100 <= described);
     CHECK(counts.skipped == 0 || table->skipped_count > 0);
@@ -121,7 +121,7 @@ TEST(rows_of_loaded_libraries_are_those_of_libdw)
     compare_path("/proc/self/exe");
 }
 
-/* What a command prints, line by line, is a path each. */
+/* Each line printed by the command is a path. */
 static unsigned compare_printed(const char *command)
 {
     char path[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of this very program: what .eh_frame tells against its symbol table. */
+/* Compares the functions of this program by .eh_frame with its symbol table. */
 #include "elf_symbols.h"
 #include "test.h"
 #include "unwind_table.h"
@@ -21,7 +21,7 @@ static struct elf_file *open_self(void)
 
 __attribute__((noinline)) int shape(const volatile int *in, int count);
 
-/* Visible, so that no compiler makes a copy of it that fits its caller. */
+/* Visible, so that compilers make no copy specialized for its caller. */
 int shape(const volatile int *in, int count)
 {
     int sum = 0;
@@ -72,7 +72,7 @@ TEST(each_byte_of_a_function_leads_to_its_begin)
     elf_file_close(file);
 }
 
-/* But for the C runtime's own few pieces (_init, _fini, deregister_tm_clones). */
+/* Except for small pieces of the C runtime (_init, _fini, deregister_tm_clones). */
 TEST(functions_are_those_of_the_symbol_table)
 {
     struct elf_file *file = open_self();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks over made-up tables and memory: every rule and every reason to stop, one by one. */
+/* Walks over invented tables and memory: every rule and every reason to stop, one by one. */
 #include "test.h"
 #include "unwind_stack.h"
 
@@ -42,7 +42,7 @@ static uint64_t *word(struct scene *scene, uint64_t address)
 static struct unwind_row rows[FRAMES];
 static struct unwind_frame frames[FRAMES];
 
-/* The rules' table, and a walk from the code of rule 1. */
+/* Builds the table of the rules, and walks from the code of rule 1. */
 static uint32_t walk(struct scene *scene, const struct unwind_rule *rules, uint32_t count,
                      struct unwind_registers at, enum stack_end *ret_end)
 {
@@ -59,8 +59,8 @@ static uint32_t walk(struct scene *scene, const struct unwind_rule *rules, uint3
     return unwind_stack(&request, frames, FRAMES, ret_end);
 }
 
-/* The end of the walk when the code of `rule` was called by an outermost frame, whose return
- * address lies at `place`. */
+/* The end of the walk if the code of `rule` was called by an outermost frame, with the return
+ * address at `place`. */
 static enum stack_end walk_one(struct unwind_rule rule, struct unwind_registers at, uint64_t place)
 {
     struct unwind_rule rules[] = {{0}, rule, {.cfa = UNWIND_CFA_END}};
@@ -68,7 +68,7 @@ static enum stack_end walk_one(struct unwind_rule rule, struct unwind_registers 
     enum stack_end end;
     if (place)
         *word(&scene, place) = CODE + 2 * 256 + 1;
-    *word(&scene, STACK + 0x80) = STACK + 0x90; /* for those that read the CFA */
+    *word(&scene, STACK + 0x80) = STACK + 0x90; /* for rules that read the CFA */
     at.rip = at.rip ? at.rip : CODE + 256;
     uint32_t count = walk(&scene, rules, 3, at, &end);
     if (end == STACK_COMPLETE) {
@@ -127,7 +127,7 @@ TEST(every_reason_to_stop_is_told)
     CHECK_INT(walk_one(rule, at, 0), STACK_FAULT);
     at.rip = CODE - 1;
     CHECK_INT(walk_one(rule, at, 0), STACK_NO_MAPPING);
-    at.rip = CODE + 3 * 256; /* behind the table's last code, but mapped */
+    at.rip = CODE + 3 * 256; /* after the table's last code, but mapped */
     CHECK_INT(walk_one(rule, at, 0), STACK_NO_RULE);
 }
 
@@ -151,7 +151,7 @@ TEST(a_lost_register_stops_only_those_who_need_it)
     CHECK_INT(end, STACK_NO_REGISTER);
 }
 
-/* As of a thread of which only rip and rsp are known. */
+/* As for a thread with only rip and rsp known. */
 TEST(a_register_that_was_never_known_stops_those_who_need_it)
 {
     struct unwind_registers at = {.rsp = STACK, .rbp_lost = true, .rbx_lost = true};
@@ -162,7 +162,7 @@ TEST(a_register_that_was_never_known_stops_those_who_need_it)
     CHECK_INT(walk_one(rule, at, STACK + 0x48), STACK_NO_REGISTER);
     rule.cfa = UNWIND_CFA_RBX;
     CHECK_INT(walk_one(rule, at, STACK + 0x48), STACK_NO_REGISTER);
-    /* Called from code without a table: 0 would say that it is the outermost frame. */
+    /* Called from code without a table: 0 would mean the outermost frame. */
     struct unwind_rule rules[] = {{0}, {.cfa = UNWIND_CFA_RSP, .cfa_offset = 8}};
     struct scene scene = {{JIT + 1}, .no_table = false};
     enum stack_end end;
@@ -177,7 +177,7 @@ TEST(a_register_that_was_never_known_stops_those_who_need_it)
 
 TEST(callers_are_looked_up_by_the_call_what_a_signal_interrupted_is_not)
 {
-    /* The return address is the first byte behind rule 1's code, the call was inside. */
+    /* The return address is the first byte after rule 1's code, the call was inside. */
     struct unwind_rule rules[] = {{0},
                                   {.cfa = UNWIND_CFA_RSP, .cfa_offset = 8},
                                   {.cfa = UNWIND_CFA_SIGNAL},
@@ -218,7 +218,7 @@ TEST(without_a_table_the_frame_pointer_leads_on)
     at.rbp = STACK + 17;
     CHECK_INT(walk(&scene, NULL, 0, at, &end), 1);
     CHECK_INT(end, STACK_FRAME_POINTER);
-    at.rbp = 0; /* says nothing in the first frame: it may be any number there */
+    at.rbp = 0; /* has no meaning in the first frame: it may be any number there */
     CHECK_INT(walk(&scene, NULL, 0, at, &end), 1);
     CHECK_INT(end, STACK_FRAME_POINTER);
 }
@@ -228,7 +228,7 @@ TEST(where_a_table_cannot_be_had_the_walk_ends)
     struct scene scene = {.no_table = true, .missing = true};
     struct unwind_registers at = {.rip = CODE, .rsp = STACK, .rbp = STACK + 16};
     enum stack_end end;
-    *word(&scene, STACK + 24) = CODE + 100; /* what the frame pointer would lead to */
+    *word(&scene, STACK + 24) = CODE + 100; /* reachable by the frame pointer */
     CHECK_INT(walk(&scene, NULL, 0, at, &end), 1);
     CHECK_INT(end, STACK_NO_FILE);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Real programs, one instruction at a time: at every single one the stack that the rules give must
- * be the list of calls that were executed and have not returned.
+/* Real programs, one instruction at a time: at every instruction, the stack found by the rules must
+ * equal the list of executed calls that have not returned.
  *
- * ANNOT_TEST_STEPS: at most so many instructions of each program.
- * ANNOT_TEST_VERBOSE: prints each stack that is not right, beside the true one. */
+ * ANNOT_TEST_STEPS: limit of instructions per program. ANNOT_TEST_VERBOSE: prints each wrong stack
+ * next to the true one. */
 #include "test.h"
 #include "tracee.h"
 
@@ -14,7 +14,7 @@
 enum { KINDS_MAX = 64, PRINTED_MAX = 12 };
 
 struct failure {
-    uint64_t address; /* where the thread was */
+    uint64_t address; /* of the thread */
     uint64_t last;    /* the last frame found */
     enum stack_end end;
     unsigned count;
@@ -114,7 +114,7 @@ static void print_tally(struct tracee *tracee, const char *name, struct tally *t
     fflush(stdout);
 }
 
-/* `missed_max`: of 1,000 instructions. */
+/* `missed_max`: per 1,000 instructions. */
 static void step_through(struct tracee *tracee, const char *name, uint64_t limit,
                          uint64_t missed_max)
 {
@@ -152,8 +152,7 @@ TEST_TIMEOUT(every_instruction_of_a_program_with_lazily_bound_calls, 120)
     step_program((const char *const[]){target("ANNOT_TEST_TARGET"), NULL}, 300000, 1);
 }
 
-/* All but what the compiler adds to its begin and end, which nothing describes, and what that
- * calls. */
+/* Except for the undescribed code that the compiler adds to its start and end, and its callees. */
 TEST_TIMEOUT(every_instruction_of_a_static_program_without_symbols, 120)
 {
     step_program((const char *const[]){target("ANNOT_TEST_TARGET_STATIC"), NULL}, 300000, 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ptrace, process_vm_readv and /proc/PID/maps. A step that moved the stack pointer down by a word
- * and left there an address right behind the instruction was a call; what lies below the stack
- * pointer is over. */
+/* Uses ptrace, process_vm_readv and /proc/PID/maps. A step that moves the stack pointer down by a
+ * word and stores there an address directly after the instruction is a call; calls with addresses
+ * below the stack pointer have ended. */
 #include "tracee.h"
 #include "proc_info.h"
 #include "test.h"
@@ -15,7 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CALL_SIZE_MAX = 15, CONTEXT_RIP = 8 + 0xa8 }; /* rip from a handler's first rsp on */
+enum {
+    CALL_SIZE_MAX = 15,
+    CONTEXT_RIP = 8 + 0xa8
+}; /* offset of rip from a handler's initial rsp */
 
 static size_t read_memory(const struct tracee *tracee, uint64_t address, void *bytes, size_t size)
 {
