@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs wrote that they called (nvtx_ledger.h), beside what was recorded of them."""
+"""Compares the calls that programs logged (nvtx_ledger.h) with the recorded events."""
 
 import collections
 import json
@@ -9,7 +9,7 @@ from harness import check, equal
 
 
 def called(path):
-    """Lines of the ledger, counted."""
+    """Return the lines of the ledger, counted."""
     with open(path, encoding="utf-8") as file:
         return collections.Counter(tuple(line.rstrip("\n").split("\t")) for line in file)
 
@@ -20,7 +20,7 @@ def events_of(home, path):
 
 
 def recorded(events):
-    """The same of a recording."""
+    """Return the same counts from a recording."""
     counts = collections.Counter()
     for event in events:
         what = {"begin": "pushed" if event.get("kind") == "pushed" else "started",
@@ -56,11 +56,11 @@ def compare(home, path, ledger):
     return events
 
 
-# ---- Of nvtx_asked.c ----
+# ---- For nvtx_asked.c ----
 
 
 def ranges(home, path):
-    """name -> how many, of the ranges that begin."""
+    """Return how often each range name begins, as {name: count}."""
     return dict(collections.Counter(event["name"] for event in events_of(home, path)
                                     if event["event"] == "begin"))
 

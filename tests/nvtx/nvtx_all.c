@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that calls every function of NVTX's core from several images, threads and processes.
  *
- *     nvtx_all LIBRARY     all of it; LIBRARY is loaded in the middle
+ *     nvtx_all LIBRARY     everything; LIBRARY is loaded in between
  *     nvtx_all             the part after an exec */
 #include "nvtx_ledger.h"
 #include "nvtx_part.h"
@@ -30,7 +30,7 @@ static void *is_named(void *context)
     return NULL;
 }
 
-/* The main thread names another. */
+/* Names another thread from the main thread. */
 static void name_another(void)
 {
     int pipes[4], tid;
@@ -94,7 +94,7 @@ static void processes(void)
     wait_for(child);
 }
 
-/* What was named is there for who asks the injection library. */
+/* Checks that the names are available through the injection library's query functions. */
 static void check_objects(void)
 {
     static const char *const names[] = {"cu device",   "cu context",  "cu stream",  "cu event",

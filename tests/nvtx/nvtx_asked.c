@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that is annotated for NVTX, and for ITT where its header is there, and calls neither
- * before it is told to. For who attaches to it: it does what its input says and answers "ok".
+/* A program that is annotated for NVTX, and for ITT if its header is available, and calls neither
+ * until told to. It is for tests that attach: it reads commands from its input and answers "ok".
  *
  *     steps N         N ranges of NVTX ("step" in domain "job") and as many tasks of ITT ("task")
  *     threads K N     the same in each of K threads
  *     fork N          the same in a child
- *     busy K MS       K threads (0: the main one) allocate, free and format for so long; prints
- *                     what came out
- *     epoll           the main thread waits for the next line by epoll; prints what that returned
- *     burn MS         the main thread computes for so long; prints whether each result was the same
- *     exhaust         loads copies of a library that wants static TLS, $TLS_COPIES/N.so, until one
- *                     cannot be; prints how many were, and why not more
- *     wait            a thread waits for input of a pipe, for good; see "woken"
- *     woken           writes to that pipe; prints what the thread read */
+ *     busy K MS       K threads (0: the main one) allocate, free and format for this time; prints
+ *                     the result
+ *     epoll           the main thread waits for the next line by epoll; prints the result of that
+ *     burn MS         the main thread computes for this time; prints whether all results were equal
+ *     exhaust         loads copies of a library that uses static TLS, $TLS_COPIES/N.so, until one
+ *                     fails to load; prints how many were loaded, and the reason of the failure
+ *     wait            a thread waits for input of a pipe, without end; see "woken"
+ *     woken           writes to that pipe; prints the text that the thread read */
 #include <nvtx3/nvToolsExt.h>
 #ifdef HAVE_ITT
 #include "itt_part.h"
@@ -73,7 +73,7 @@ static int64_t now_ms(void)
 
 static int64_t busy_until;
 
-/* Each round gives 1 if all of it is as it should be. */
+/* Each round returns 1 if everything in it succeeded. */
 static void *allocate(void *context)
 {
     uint64_t *wrong = context;
@@ -141,7 +141,7 @@ static void wait_by_epoll(void)
     close(fd);
 }
 
-/* All of it in registers, of vectors as well. */
+/* Computes in registers only, including vector registers. */
 static double harmonic(int count)
 {
     double total = 0;

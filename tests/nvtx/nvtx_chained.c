@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events for two tools, one behind the other: each is called as often as the program calls. */
+/* Events for two chained tools: each tool is called as often as the program calls. */
 #include "nvtx_ledger.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #endif
 #include <string.h>
 
-/* Where annot's library is loaded, it knows the name as well. */
+/* Where annot's library is loaded, it also knows the name. */
 static void name_stream(void)
 {
     char *at = NULL;
@@ -22,7 +22,7 @@ static void name_stream(void)
     EXPECT(find && strcmp(find(3, 16), "stream") == 0);
 }
 
-/* A mark that is nothing but a payload, by a schema whose id is the next tool's. */
+/* A mark that consists only of a payload, with a schema id from the next tool. */
 static void mark_payload(nvtxDomainHandle_t domain)
 {
 #ifdef NVTX_EXT_PAYLOAD_MODULEID

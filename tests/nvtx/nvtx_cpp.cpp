@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that uses NVTX's interface for C++.
+// A program that uses NVTX's C++ interface.
 #include "nvtx_ledger.h"
 
 #include <nvtx3/nvtx3.hpp>
@@ -41,7 +41,7 @@ static void scoped()
     marked_function();
 }
 
-// Older headers have no such payloads.
+// Older headers do not have these payloads.
 #if defined(NVTX3_V1_DEFINE_SCHEMA_GET)
 struct extras {
     int32_t index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of two domains that cross on a thread, and pops of what was never pushed. */
+/* Ranges of two domains that cross on a thread, and pops without a push. */
 #include "nvtx_ledger.h"
 
 #include <nvtx3/nvToolsExt.h>
@@ -19,7 +19,8 @@ static int push(nvtxDomainHandle_t domain, const char *name)
     return nvtxDomainRangePushEx(domain, &attributes);
 }
 
-/* The first crossing: left ends late, by `right inside`. From then on right is recorded apart. */
+/* At the first crossing, left ends late, at `right inside`. From then on right is recorded
+ * separately. */
 static void cross(const char *kind)
 {
     ledger("pushed", "left", "left outside", "");
@@ -31,7 +32,7 @@ static void cross(const char *kind)
     EXPECT(nvtxDomainRangePop(right) == 0);
 }
 
-/* The lock is acquired while a range that began during the wait is still open. */
+/* Acquires the lock while a range that began during the wait is still open. */
 static void acquire_early(void)
 {
     const nvtxSyncUserAttributes_t attributes = {.version = NVTX_VERSION,

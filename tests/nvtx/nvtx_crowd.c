@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many threads and a forked child that push payloads at the same time: each range says whose it is
- * and which one, in numbers and as text. */
+/* Many threads and a forked child push payloads at the same time: each range has its thread and its
+ * number, both as numbers and as text. */
 #include "nvtx_truth.h"
 
 #include <nvtx3/nvToolsExtPayload.h>
@@ -22,7 +22,7 @@ struct mine {
 static nvtxDomainHandle_t domain;
 static uint64_t schema;
 
-/* Each thread registers it: all get the same id. */
+/* Every thread registers the schema. All get the same id. */
 static void register_schema(void)
 {
     const nvtxPayloadSchemaEntry_t entries[] = {
@@ -70,7 +70,7 @@ static void push_crowd(void)
         pthread_join(threads[i], NULL);
 }
 
-/* While the threads are in the middle of it. */
+/* Forks while the threads are running. */
 static void fork_some(void)
 {
     pthread_t thread;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that runs until its input ends, for who attaches to it: a range is open before that,
- * and its pop comes before others are pushed. */
+/* A program that runs until its input ends, for tests that attach: a range is already open before,
+ * and is popped before others are pushed. */
 #include <nvtx3/nvToolsExt.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that tells NVTX of events after they happened: one by one and in batches, by clocks of
- * the machine, of the tool and of its own. */
+/* A program that reports events to NVTX after they happened, one by one and in batches, with clocks
+ * of the machine, of the tool and of the program. */
 #include "nvtx_truth.h"
 
 #include <nvtx3/nvToolsExtPayload.h>
@@ -54,7 +54,7 @@ typedef struct {
     int32_t n;
 } event;
 
-/* A whole range, by a domain of times. */
+/* Emits a range, with times of the given time domain. */
 static uint64_t range_by(uint64_t times)
 {
     const nvtxSemanticsTime_t time = by(times);
@@ -67,7 +67,7 @@ static uint64_t range_by(uint64_t times)
     return schema(NVTX_PAYLOAD_SCHEMA_FLAG_RANGE_PUSHPOP, entries, COUNT(entries));
 }
 
-/* `ago` and `length` by CLOCK_MONOTONIC, in ms. */
+/* `ago` and `length` are in ms of CLOCK_MONOTONIC. */
 static void is_range(const char *name, int64_t begin_ns, int64_t length, int n)
 {
     truth("\"event\": \"range\", \"name\": \"%s\", \"monotonic_ns\": %lld, \"about_ns\": %lld, "
@@ -81,7 +81,7 @@ static void submit(uint64_t id, const event *what)
     nvtxEventSubmit(domain, &data, 1);
 }
 
-/* ---- Clocks that are known ------------------------------------------------------------------- */
+/* ---- Known clocks ---------------------------------------------------------------------------- */
 
 static void by_clocks_of_the_machine(void)
 {
@@ -115,7 +115,7 @@ static void by_the_tool(void)
 
 /* ---- Clocks of the program ------------------------------------------------------------------- */
 
-/* 10 MHz, and began somewhere. */
+/* A 10 MHz clock with an arbitrary start. */
 static int64_t own_time(void)
 {
     return read_clock(CLOCK_MONOTONIC) / 100 - 5000;
@@ -175,7 +175,7 @@ static void by_clocks_of_the_program(void)
 
 /* ---- Batches, scopes, marks, halves ---------------------------------------------------------- */
 
-/* Times are those of the scope. */
+/* The times use the clock of the scope. */
 static void batch(void)
 {
     const nvtxScopeAttr_t said = {sizeof(said), "engine[1]", NVTX_SCOPE_ROOT,
@@ -244,7 +244,7 @@ static void halves(void)
 int main(void)
 {
     domain = nvtxDomainCreateA("later");
-    nvtxMarkA("first"); /* loads what is to be loaded */
+    nvtxMarkA("first"); /* loads everything that is loaded lazily */
     int64_t zero = read_clock(CLOCK_MONOTONIC);
     nvtxMarkA("zero");
     truth("\"event\": \"mark\", \"name\": \"first\"");

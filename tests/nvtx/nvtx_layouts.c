@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that calls every function of extension PAYLOAD that belongs to an event, with all kinds
- * of layouts, and knows what a recording must have of it. */
+/* A program that calls every event function of extension PAYLOAD, with all kinds of layouts, and
+ * writes the expected contents of the recording. */
 #include "nvtx_truth.h"
 
 #include <nvtx3/nvToolsExtPayload.h>
@@ -233,7 +233,7 @@ static void texts_and_arrays(void)
           "\"[7, 8, 9]\", \"payload_left_out\": 1}");
 }
 
-/* Behind one another: a length, so many shorts, a text up to its NUL, a number at its alignment. */
+/* In sequence: a length, that many shorts, a text up to its NUL, a number at its alignment. */
 static void dynamic_layout(void)
 {
     const nvtxPayloadSchemaEntry_t entries[] = {
@@ -324,7 +324,7 @@ static void chosen_inside(void)
     truth("\"event\": \"mark\", \"name\": \"chosen\", \"values\": {\"number\": -6}");
 }
 
-/* A schema of a program's own id that contains itself, one that lies about its lengths. */
+/* A schema with an id of the program that contains itself, and one with wrong lengths. */
 static void endless(void)
 {
     const uint64_t id = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 9;
@@ -357,7 +357,7 @@ static void endless(void)
           "{\"name\": \"\"}, \"category\": \"nvtx\"");
 }
 
-/* ---- Calls with nothing but payloads --------------------------------------------------------- */
+/* ---- Calls with only payloads ---------------------------------------------------------------- */
 
 typedef struct {
     const char *message;
@@ -406,7 +406,7 @@ static void payload_calls(void)
           "\"#ff102030\", \"values\": {\"0.n\": 1, \"1.payload\": -9}");
 }
 
-/* By the helpers' macros, as most programs do it. */
+/* Uses the helper macros, as most programs do. */
 NVTX_DEFINE_STRUCT_WITH_SCHEMA(helped, "helped", static const,
                                NVTX_PAYLOAD_ENTRIES((int, index, TYPE_INT, "index"),
                                                     (const char, (text, 8), TYPE_CSTRING, "text",

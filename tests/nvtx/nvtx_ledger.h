@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program calls, line by line into the file that NVTX_LEDGER names: process, thread, what
+/* Writes the program's calls to the file in NVTX_LEDGER, one line each: process, thread, kind
  * (pushed, started, mark), domain, name, category. test_nvtx.py compares it with the recording. */
 #ifndef ANNOT_NVTX_LEDGER_H
 #define ANNOT_NVTX_LEDGER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tool that takes its time and then loads a library, and a library that calls NVTX when it is
- * loaded, in another thread and meanwhile. Arguments: that library, and the one of the tool. */
+/* A slow tool that then loads a library, and a library that calls NVTX while it is loaded, in
+ * another thread at the same time. Arguments: this library, and the tool's library. */
 #ifdef SLOW_TOOL
 #define NVTX_NO_IMPL
 #endif

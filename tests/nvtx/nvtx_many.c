@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* More registered strings than libannot's table of names has places for: each names a mark, and
- * every hundredth a range in a category as well. */
+/* More registered strings than libannot's name table can hold: each names a mark, and every
+ * hundredth also names a range in a category. */
 #include "nvtx_ledger.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that calls every function of extensions COUNTERS and MEM, and knows what a recording
- * must have of it. */
+/* A program that calls every function of extensions COUNTERS and MEM, and writes the expected
+ * contents of the recording. */
 #include "nvtx_truth.h"
 
 #include <nvtx3/nvToolsExtCounters.h>
@@ -109,7 +109,7 @@ static void group_of_counters(void)
     is_counted("device/heat [C]", "61.5");
 }
 
-/* With times of their own, on a timeline. */
+/* Values with their own times, on a timeline. */
 static void batch_with_times(void)
 {
     uint64_t id = counter("later", TYPE(INT64), NVTX_SCOPE_NONE, NULL);

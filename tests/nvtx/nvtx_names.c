@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names with numbers in them, as PyTorch's emit_nvtx makes them, and names that look like these. */
+/* Names that contain numbers, as PyTorch's emit_nvtx creates them, and similar names. */
 #include <nvtx3/nvToolsExt.h>
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ int main(void)
     nvtxRangePop();
     nvtxRangePop();
     nvtxRangeEnd(nvtxRangeStartA("send, sizes = [[1]]"));
-    /* What is too long is cut; where the numbers come too late, it is a name. */
+    /* Long text is cut. Where the numbers come too late, all of it is the name. */
     snprintf(text, sizeof(text), "cat, op_id = 43, sizes = [%01000d]", 1);
     nvtxRangePushA(text);
     nvtxRangePop();

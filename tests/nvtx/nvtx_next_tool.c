@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tool that stands behind annot: counts what it is called for, by its own handles, and writes
- * that into the file that NVTX_NEXT_COUNTS names when the program ends. */
+/* A tool that is chained after annot. It counts its calls, by its own handles, and writes the
+ * counts to the file in NVTX_NEXT_COUNTS when the program ends. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 

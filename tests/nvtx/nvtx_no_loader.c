@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program into which nothing can be loaded: linked statically. Runs until its input ends. */
+/* A statically linked program, into which no library can be loaded. Runs until its input ends. */
 #include <stdio.h>
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* As a program of NVTX 2 does it: that is a library, which looks for an entry point without "2" at
- * its end, has tables that end earlier, and knows no version. */
+/* Behaves like a program of NVTX 2. This version is a library: it looks for an entry point without
+ * the "2" suffix, has shorter tables, and has no version number. */
 #include "nvtx_ledger.h"
 
 #define NVTX_NO_IMPL

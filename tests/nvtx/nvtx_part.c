@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every call of NVTX's core, in an image of its own: compiled into the program and into several
- * libraries, each with its own copy of what the header defines. PART is the image's letter. */
+/* Every call of NVTX's core, in a separate image: this file is compiled into the program and into
+ * several libraries, each with its own copy of the header's definitions. PART is the image's
+ * letter. */
 #include "nvtx_part.h"
 
 #include "nvtx_ledger.h"
@@ -19,7 +20,7 @@
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
 #define OWN         "image " TEXT(PART) /* domain of this image */
-#define SHARED      "shared"            /* one of all images */
+#define SHARED      "shared"            /* domain of all images */
 
 static nvtxEventAttributes_t attributes_of(nvtxStringHandle_t registered, uint32_t category)
 {

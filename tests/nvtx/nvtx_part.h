@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The images of the program that calls everything: see nvtx_part.c. */
+/* The images of the program nvtx_all; see nvtx_part.c. */
 #ifndef ANNOT_NVTX_PART_H
 #define ANNOT_NVTX_PART_H
 
@@ -13,9 +13,9 @@
     void part_name_thread_##letter(unsigned thread, const char *name);
 
 PART_OF(x) /* the program */
-PART_OF(a) /* libraries that it is linked to */
+PART_OF(a) /* libraries it is linked with */
 PART_OF(b)
-PART_OF(c) /* one that it loads */
+PART_OF(c) /* a library it loads */
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program that uses the calls of the nvtx package, in two threads and a child, and keeps a
-ledger as nvtx_ledger.h has it."""
+"""A program that uses the calls of the nvtx package in two threads and a child, and keeps a ledger
+in the format of nvtx_ledger.h."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library whose threads reach its variable the quickest way, so that it takes static TLS. */
+/* A library that uses static TLS: its threads access its variable in the fastest way. */
 extern char *nvtx_room(void);
 
 static __thread char room[64] __attribute__((tls_model("initial-exec")));

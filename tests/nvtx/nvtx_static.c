@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that brings the injection library inside of itself. */
+/* A program that contains the injection library. */
 #include "nvtx_ledger.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of NVTX and of ITT that have no beginning, while ranges of others are open: they close none
- * of these. A range that is popped when its thread ends, by a destructor. And a registered string
- * that is none. */
+/* Ends of NVTX and ITT ranges without a begin, while other ranges are open: they must not close
+ * these. Also a range that a destructor pops when its thread ends, and an invalid registered
+ * string. */
 #include <annot/annot.h>
 #include <nvtx3/nvToolsExt.h>
 #ifdef HAVE_ITT
@@ -61,7 +61,8 @@ int main(void)
     event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
     event.message.registered = (nvtxStringHandle_t)(uintptr_t)0x123456;
     nvtxMarkEx(&event);
-    pthread_key_create(&at_end, pop_at_end); /* after the library's own, which comes first so */
+    pthread_key_create(&at_end,
+                       pop_at_end); /* after the library's own, which therefore runs first */
     pthread_create(&thread, NULL, end_with_a_pop, NULL);
     pthread_join(thread, NULL);
     printf("wrong %d\n", wrong);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording must have of a program's payloads, event by event: lines of JSON in the file
- * that NVTX_LEDGER names, which test_nvtx_payload.py compares. */
+/* The expected payloads in the recording of a program, event by event: lines of JSON in the file in
+ * NVTX_LEDGER, which test_nvtx_payload.py compares. */
 #ifndef ANNOT_NVTX_TRUTH_H
 #define ANNOT_NVTX_TRUTH_H
 

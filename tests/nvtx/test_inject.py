@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""annot attach --inject: a program that was started without anything is recorded, and goes on as if
-nothing had been; where that is not safe, it is refused with the reason and nothing is changed."""
+"""annot attach --inject: records a program that was started without preparation, and the program
+continues normally. If it is not safe, annot refuses with a reason and changes nothing."""
 
 import ctypes
 import os
@@ -120,7 +120,7 @@ def results_of_a_program_that_computes_are_the_same(home):
 
 @attach_case
 def program_that_only_allocates_is_entered_between(home):
-    """With threads of its own, and by its only thread."""
+    """With several threads, and with a single thread."""
     for threads in (3, 0):
         asked = Asked(home, program("nvtx_asked"))
         send(asked, f"busy {threads} 1500")
@@ -211,7 +211,7 @@ def program_with_a_filter_of_system_calls(home):
 
 @attach_case
 def program_that_is_debugged(home):
-    """By a child of ours, as a debugger would."""
+    """A child of the test traces the program, as a debugger would."""
     asked = Asked(home, program("nvtx_asked"))
     debugger = subprocess.Popen(
         [sys.executable, "-c", "import ctypes, sys, time\n"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs annotated for NVTX are recorded as they are: what they called is what was recorded, by
-process, thread, domain, name and category, and everything ends.
-
+"""Programs annotated for NVTX are recorded unchanged: the recording has exactly their calls, by
+process, thread, domain, name and category, and every range ends.
 ANNOT_INJECT names the injection library.
 """
 
@@ -16,7 +15,7 @@ from ledger import compare, difference, events_of, recorded, run
 
 @case
 def every_call_of_every_image(home):
-    """Libraries with their own copies, one loaded in the middle, threads, fork, exec."""
+    """Libraries with their own copies, one loaded later, threads, fork, exec."""
     path, ledger = run(home, program("nvtx_all"), program("libnvtx-part-c.so"),
                        NVTX_CHECK_OBJECTS="1")
     check(sum(ledger.values()) > 300, "the ledger is short")
@@ -44,8 +43,8 @@ def domains_that_cross(home):
 
 @case
 def pops_without_a_push_close_nothing(home):
-    """Neither ranges of annot's own interface, nor those of another domain; and they are counted.
-    A range that a destructor of its thread pops is popped there."""
+    """They close neither ranges of annot's own interface nor those of another domain, and are
+    counted. A range that a destructor of its thread pops ends there."""
     result = home.record(program("nvtx_stray"), options=("--no-sample",))
     result.ok()
     equal(result.out.decode().split(), ["wrong", "0"], "levels that pops returned")
@@ -104,7 +103,7 @@ def switched_off(home):
 
 @case
 def asked_for_no_injection(home):
-    """The variable's value that means "none" stays."""
+    """The variable's value that means "none" is kept."""
     path, ledger = run(home, program("nvtx_cpp"), NVTX_INJECTION64_PATH="./.")
     check(ledger, "nothing was called")
     equal(recorded(events_of(home, path)), collections.Counter(), "what was recorded")
@@ -128,7 +127,7 @@ def ledger_marks(ledger, name):
 
 @case
 def a_tool_that_was_set_before(home):
-    """It is called for all, by its own handles, and so are we."""
+    """It is called for all events, with its own handles, and so is annot."""
     counts = home.work / "counts"
     path, ledger = run(home, program("nvtx_chained"), NVTX_NEXT_COUNTS=str(counts),
                        NVTX_INJECTION64_PATH=program("nvtx-next.so"))
@@ -142,7 +141,7 @@ def a_tool_that_was_set_before(home):
 
 @case
 def a_tool_that_loads_a_library_while_another_thread_does(home):
-    """Each would wait for what the other one has, if a lock were held around the tool's start."""
+    """If a lock were held while the tool starts, this would be a deadlock."""
     home.environment["NVTX_INJECTION64_PATH"] = program("nvtx-slow-tool.so")
     result = home.record(program("nvtx_locks"), program("nvtx-at-load.so"),
                          program("nvtx-empty.so"), options=["--no-sample"], timeout=30)
@@ -166,7 +165,7 @@ def what_is_no_tool_is_said(home):
 
 @case
 def attached_to_later(home):
-    """What was loaded and dormant is recorded, from ranges that were open before on."""
+    """A library that was loaded and dormant is recorded, including ranges that were open before."""
     home.left = {"wake"}
     home.environment["NVTX_INJECTION64_PATH"] = os.environ["ANNOT_INJECT"]
     process = home.start(program("nvtx_late"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -182,7 +181,7 @@ def attached_to_later(home):
 
 @case
 def numbers_in_names(home):
-    """They are key-values, so that the ranges of one operation are one row."""
+    """They become key-values, so that the ranges of one operation are one row."""
     result = home.record(program("nvtx_names"), options=("--no-sample",))
     told = [(event["name"], event.get("values", {})) for event in events_of(home, result.path)
             if event["event"] in ("begin", "mark")]
@@ -197,7 +196,7 @@ def numbers_in_names(home):
 
 @case
 def nobody_records(home):
-    """Attached to, the calls do nothing and give what they give without a tool."""
+    """When attached, the calls do nothing and return the same as without a tool."""
     home.left = {"wake"}
     home.environment["NVTX_INJECTION64_PATH"] = os.environ["ANNOT_INJECT"]
     home.environment["NVTX_LEDGER"] = str(home.work / "ledger")

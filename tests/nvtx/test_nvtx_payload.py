@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Payloads, counters, memory and deferred events of NVTX's extensions: what programs wrote that
-they told (nvtx_truth.h) is what was recorded, in the same order and with the same values."""
+"""Payloads, counters, memory and deferred events of NVTX's extensions: the recording matches the
+expectations that programs wrote (nvtx_truth.h), in the same order and with the same values."""
 
 import collections
 import json
@@ -23,7 +23,7 @@ def record(home, name, *options, **environment):
 
 
 def is_when(told, event, zero):
-    """Whether its times are those of the program's clock, to 100 us."""
+    """True if its times match the program's clock, to within 100 us."""
     if "monotonic_ns" not in told or not zero:
         return True
     begin = event["time_ns"] - zero["time_ns"] + zero["monotonic_ns"]
@@ -32,7 +32,7 @@ def is_when(told, event, zero):
 
 
 def has(told, event):
-    """Whether an event is what a program told of it."""
+    """True if an event matches the program's expectation."""
     values = dict(event.get("values", {}))
     if told.get("left_out"):
         check(values.pop("payload_left_out", 0) > 0, f"{event['name']}: nothing was left out")
@@ -45,7 +45,7 @@ def has(told, event):
 
 
 def compare(told, events, zero=None):
-    """What threads do, and apart from it what has a time of its own."""
+    """Compare the events of threads, and separately those with their own times."""
     for is_own in False, True:
         lines = [line for line in told if (line["event"] == "range") == is_own]
         found = [event for event in events if (event["event"] == "range") == is_own]
@@ -65,7 +65,7 @@ def layouts_of_payloads(home):
 
 @case
 def held_back_by_a_filter(home):
-    """Which the program can see."""
+    """The program can see that they are held back."""
     _, events = record(home, "nvtx_layouts", "--disable", "payloads", NVTX_IS_HELD_BACK="1")
     equal(events, [], "what was recorded")
 
@@ -92,7 +92,7 @@ def counters_and_memory(home):
 
 @case
 def events_that_are_told_later(home):
-    """By their own times, whatever clock has them."""
+    """They are recorded with their own times, for every clock."""
     told, events = record(home, "nvtx_later")
     zero = {**told[1], "time_ns": events[1]["time_ns"]}
     told.sort(key=lambda line: line["monotonic_ns"] if line["event"] == "range" else 0)

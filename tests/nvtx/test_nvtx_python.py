@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that use the nvtx package are recorded without a change, beside what annot observes in
-Python itself. ANNOT_TEST_PYTHON is an interpreter that has the package, else this one."""
+"""Programs that use the nvtx package are recorded unchanged, together with annot's own observation
+of Python. ANNOT_TEST_PYTHON is an interpreter that has the package, by default this one."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def package(home):
 
 @case
 def beside_pyannot(home):
-    """Another copy of libannot serves; its ranges and those of NVTX nest in one another."""
+    """Another copy of libannot is used. Its ranges and those of NVTX nest in one another."""
     needs_package()
     folder = os.environ.get("ANNOT_PYANNOT")
     if not folder:
@@ -51,7 +51,7 @@ def beside_pyannot(home):
 
 @case
 def payloads_and_counters(home):
-    """Of the package's newer versions: lists, arrays and structs of numpy, counters and groups."""
+    """For newer versions of the package: numpy lists, arrays and structs, counters and groups."""
     program = ("import numpy, nvtx\n"
                "domain = nvtx.get_domain('arrays')\n"
                "nvtx.mark('list', domain='arrays', payload=[1, 2, 3])\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Jobs that `annot run` or `annot env` started: dormant, until `annot attach` records them. What is
-recorded is what was called meanwhile."""
+"""Jobs started by `annot run` or `annot env` are dormant until `annot attach` records them. The
+recording has the calls made meanwhile."""
 
 import json
 import os
@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 
 def check_job(home, asked):
-    """Twice: what lies between is called, and not recorded."""
+    """Recording twice: calls between the recordings are not recorded."""
     asked.ask("steps 3", "threads 2 3")
     for count in (5, 7):
         attached = Attached(home, [asked.pid], "--no-sample")
@@ -144,7 +144,7 @@ def images_that_called_before_the_library_came_are_said(home):
 
 
 def exhausted(home, *command):
-    """A program whose libraries have used up the static TLS that is for what is loaded late."""
+    """A program that has used up the static TLS reserved for libraries loaded later."""
     copies = home.work / "copies"
     copies.mkdir(exist_ok=True)
     for i in range(100):
@@ -164,7 +164,7 @@ def program_without_room_for_threads_is_told(home):
     home.annot("attach", "-p", asked.pid, "--no-sample", "--inject", "--duration", "1s").complains(
         1, "static TLS block")
     asked.end()
-    # with the room that it had: silent, as loaders are
+    # with the original room: silent, as loaders are
     home.environment["GLIBC_TUNABLES"] = "glibc.rtld.optional_static_tls=512"
     asked, count = exhausted(home, ANNOT, "run", "--")
     asked.ask("steps 3")
@@ -190,7 +190,7 @@ def program_that_needs_all_room_for_threads_is_recorded(home):
 
 
 def info_of_a_process_that_lives(home, *command):
-    """It is looked at after a tenth of a second."""
+    """The check is made after a tenth of a second."""
     path = home.work / "silent.annot"
     asked = Asked(home, ANNOT, "record", "--force", "-o", path, "--no-sample", "--", *command)
     asked.ask("steps 3")
@@ -270,7 +270,7 @@ def variables_are_those_of_a_recording(home):
 
 @attach_case
 def values_survive_the_shell(home):
-    """As it is written without quotes: the shell splits, and takes patterns for files."""
+    """The value is written without quotes: the shell splits it, and expands patterns to files."""
     for value in ("a  b", "a'b\"c", "*", "$HOME `id` \\ \\n", "two\nlines", "ö?[a-z]",
                   "tab\tbehind "):
         home.environment.update(NVTX_INJECTION64_PATH=f"/tools/{value}.so", ANNOT=ANNOT,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch, unchanged, by emit_itt and by emit_nvtx: what is recorded is what its own profiler
-counts. ANNOT_TEST_TORCH is an interpreter that has PyTorch, else ANNOT_TEST_PYTHON, else this one.
-PyTorch takes 5 GB and two minutes to install, so the tests' own environment is without it."""
+"""Unchanged PyTorch, with emit_itt and emit_nvtx: the recording matches the counts of its own
+profiler. ANNOT_TEST_TORCH is an interpreter that has PyTorch, else ANNOT_TEST_PYTHON, else this
+one. PyTorch takes 5 GB and two minutes to install, so the tests' own environment does not have it.
+"""
 
 import collections
 import json
@@ -34,7 +35,7 @@ def recorded(home, mode, domain):
 
 
 def compare(events, expected):
-    """The profiler counts, besides, what was done outside of its context."""
+    """The profiler also counts events outside of its context."""
     counts = collections.Counter(event["name"] for event in events)
     check(len(counts) > 30, f"only {len(counts)} names")
     for name, count in counts.items():
@@ -49,7 +50,7 @@ def emit_itt(home):
 
 @case
 def emit_nvtx(home):
-    """Its names hold numbers: they are key-values."""
+    """Its names contain numbers, which become key-values."""
     expected = truth(home)
     events = recorded(home, "nvtx", None)
     compare(events, expected)

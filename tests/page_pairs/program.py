@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all pages show: files are fetched, parsed and measured by one thread, written by another."""
+"""The program shown by all pages: one thread fetches, parses and measures files, another writes."""
 
 import ast
 import pathlib

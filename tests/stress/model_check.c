@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model_check LOG RECORDING: the recording has exactly what the log says, or that without what it
- * counts as lost. Prints what it compared; exits 1 if they differ. One thread. */
+/* model_check LOG RECORDING: checks that the recording has exactly the events of the log, except
+ * those it counts as lost. Prints how much it compared. Exits with 1 if they differ. One thread. */
 #include "model_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether a recorded event is what the log has at some place. Depths are known while nothing was
+/* True if a recorded event equals an entry of the log. Depths are known only while nothing was
  * lost. */
 static int is_same(const struct model_entry *told, const struct model_entry *seen, int exact)
 {
@@ -15,7 +15,7 @@ static int is_same(const struct model_entry *told, const struct model_entry *see
            (!exact || told->depth == seen->depth);
 }
 
-/* Returns how many records are missing; what is too much ends the program. */
+/* Returns how many records are missing. Exits the program on an unexpected record. */
 static uint64_t compare(uint32_t number, const entries *told, const entries *seen, int exact)
 {
     uint64_t missing = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of event with random contents, and what the recording should say of each. */
+/* Emits every kind of event with random contents, and logs how the recording should show each. */
 #include "model_actor.h"
 
 #include "event.h"
@@ -21,7 +21,7 @@ static struct place places[2 * MODEL_DOMAINS];
 static struct annot_track tracks[MODEL_TRACKS];
 static uint64_t slots[MODEL_SLOTS]; /* open ranges that any thread may end; atomic */
 
-static int is_all_logged; /* filters change while it runs: what is wanted is not known here */
+static int is_all_logged; /* the filter changes during the run: wanted events are unknown here */
 
 static const char *const keys[] = {"size", "customer.name", "größe", "k"};
 
@@ -100,13 +100,12 @@ static const char *pick(struct model_actor *actor, annot_name *ret_name)
     return names[index];
 }
 
-/* ---- Events with all that they can carry ------------------------------------------------------
- */
+/* ---- Events with all optional parts ---- */
 
 struct made {
     struct annot_event raw;
     struct annot_value values[3];
-    struct model_event event, pairs[3]; /* what of it is recorded */
+    struct model_event event, pairs[3]; /* the recorded form */
     int is_wanted;
 };
 
@@ -137,7 +136,7 @@ static struct model_event make_value(struct model_actor *actor, struct annot_val
     return event;
 }
 
-/* The kind and the id are added when they are known. */
+/* The kind and the id are filled in later. */
 static void make_event(struct model_actor *actor, struct made *made)
 {
     uint32_t index = model_random(actor, 2 * MODEL_DOMAINS);
@@ -179,8 +178,7 @@ static void log_made(struct model_actor *actor, const struct made *made)
     log_digest(actor, made->event.kind, digest);
 }
 
-/* ---- Ranges of the thread ---------------------------------------------------------------------
- */
+/* ---- Ranges of the thread ---- */
 
 static void opened(struct model_actor *actor, enum model_level level)
 {
@@ -231,8 +229,7 @@ static void emit_pop(struct model_actor *actor)
                                                       .weight = 1});
 }
 
-/* ---- Ranges of the process --------------------------------------------------------------------
- */
+/* ---- Ranges of the process ---- */
 
 static void emit_end(struct model_actor *actor, annot_range range)
 {
@@ -259,8 +256,7 @@ static void emit_start(struct model_actor *actor)
         emit_end(actor, made.event.id);
 }
 
-/* ---- The rest ---------------------------------------------------------------------------------
- */
+/* ---- Other events ---- */
 
 static void emit_mark(struct model_actor *actor)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model_flips LOG RECORDING FILTERS: the recording has, in order, of each thread only what its log
- * has, all that every filter in force wanted, and nothing that none wanted; ends are there exactly
- * if what they end is. A line of FILTERS is a filter: when it began to be set and when that was
- * done (CLOCK_MONOTONIC, in nanoseconds), and for each place the highest level that is wanted (-1:
- * none). Prints what it compared; exits 1 if not so. One thread. */
+/* model_flips LOG RECORDING FILTERS: checks that the recording has, for each thread and in order,
+ * only events of its log: all that every filter in force wanted, but not those that no filter
+ * wanted. An end is recorded exactly if its begin is. A line of FILTERS is one filter: the times
+ * before and after it was set (CLOCK_MONOTONIC, in nanoseconds), and for each place the highest
+ * wanted level (-1: none). Prints how much it compared. Exits with 1 on difference. One thread. */
 #include "model_read.h"
 
 #include "event.h"
@@ -21,7 +21,7 @@ struct filter {
 
 enum expected { EXPECT_NOT, EXPECT_MAYBE, EXPECT_SURELY };
 
-/* A place where an event was taken that might have been left out. */
+/* A place where an event was matched that could have been left out. */
 struct choice {
     size_t at, matched;
 };
@@ -56,7 +56,7 @@ static int read_filters(const char *path)
     return filter_count && filter_count < FILTERS_MAX ? 0 : -1;
 }
 
-/* The first entry behind `at` that was made in a later call tells when its call was over. */
+/* A call ended before the first entry after `at` that was made in a later call. */
 static uint64_t end_of(const entries *told, size_t at)
 {
     uint64_t before = told->items[at].before;
@@ -88,7 +88,7 @@ static enum expected expect(const struct walk *walk, size_t at)
     case EVENT_TRACK_HIDDEN:
         return walk->is_taken[at - 1] ? EXPECT_NOT : EXPECT_SURELY;
     case EVENT_TRACK_END:
-    case EVENT_END: /* those of ranges that were held back are not logged */
+    case EVENT_END: /* ends of unrecorded ranges are not logged */
         return EXPECT_SURELY;
     default:
         return by_filters(walk->told, at);
@@ -103,7 +103,7 @@ static int is_seen(const struct walk *walk)
     return seen->digest == walk->told->items[walk->at].digest;
 }
 
-/* Back to the last event that may have been left out. Returns 0, or 1 if there is none. */
+/* Goes back to the last event that may have been left out. Returns 0, or 1 to give up. */
 static int step_back(struct walk *walk)
 {
     if (walk->choices.count == 0 || walk->retries++ > RETRIES_MAX)
@@ -131,7 +131,7 @@ static int step(struct walk *walk)
     return 0;
 }
 
-/* Returns 0 if some choice of the events that may be absent gives what was seen. */
+/* Returns 0 if the recorded events can be matched by leaving out some optional events. */
 static int follow(struct walk *walk)
 {
     for (;;) {

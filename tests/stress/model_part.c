@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* model_part LOG RECORDING...: each recording, made by attaching to the program for a while, has of
- * each thread a stretch of its log, whole but for ends of what began before it; stretches follow
- * each other in the order of the recordings. Prints what it compared; exits 1 if not so. One
- * thread. */
+/* model_part LOG RECORDING...: checks recordings that were made by attaching to the program for a
+ * while. For each thread, a recording must have a contiguous part of its log, except ends of ranges
+ * that began earlier. The parts follow each other in the order of the recordings. Prints how much
+ * it compared. Exits with 1 on a difference. One thread. */
 #include "model_read.h"
 
 #include "event.h"
@@ -11,17 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What of one thread's log is compared with what a recording has of it. */
+/* State of comparing one thread's log with its records in a recording. */
 struct stretch {
     const entries *told, *seen;
     size_t start, end; /* in `told` */
     size_t matched;    /* of `seen` */
     uint32_t open;     /* ranges pushed since the start */
-    uint64_t missing;  /* records; of them is known that they were counted */
+    uint64_t missing;  /* records that are counted as lost */
 };
 
-/* Ends of what began before the recording: those of ranges that other threads may have begun, and
- * of tracks, are not known to have begun in it. */
+/* Ends of ranges that may have begun before the recording: for track ranges, and for ranges that
+ * another thread may have begun, this is unknown. */
 static int may_be_absent(const struct stretch *stretch, const struct model_entry *entry)
 {
     if (entry->kind == EVENT_POP)
@@ -40,7 +40,8 @@ static int is_same(const struct stretch *stretch, const struct model_entry *told
     return told->kind != EVENT_POP || (stretch->open > 0 && seen->depth == stretch->open - 1);
 }
 
-/* Whether all that was seen is there, from `start` on, with at most `lost` records left out. */
+/* True if all recorded events are in the log from `start` on, with at most `lost` records left
+ * out. */
 static int follow(struct stretch *stretch, size_t start, uint64_t lost)
 {
     stretch->start = stretch->end = start;
@@ -63,7 +64,7 @@ static int follow(struct stretch *stretch, size_t start, uint64_t lost)
     return stretch->matched == stretch->seen->count;
 }
 
-/* Returns 0 if a stretch that begins at `from` or later is what was seen. */
+/* Returns 0 if the recorded events match a part that begins at `from` or later. */
 static int find(struct stretch *stretch, size_t from, uint64_t lost)
 {
     size_t best = 0, best_at = from;
@@ -95,7 +96,7 @@ static void explain(const char *path, uint32_t number, const struct stretch *str
            is_seen ? stretch->seen->items[stretch->matched].depth : 0, stretch->open);
 }
 
-/* `from` is, by thread, where the stretch of the recording before has ended. Returns 0 or 1. */
+/* `from` holds, per thread, the end of the part of the previous recording. Returns 0 or 1. */
 static int compare(const char *path, const struct recorded *recorded, const entries *told,
                    size_t *from, uint64_t *sum)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model_program LOG SEED STEPS [resumed]: a random program of threads, forks and execs that emits
- * every kind of event and logs what it has emitted.
+/* model_program LOG SEED STEPS [resumed]: a random program with threads, forks and execs that emits
+ * every kind of event and logs the events it has emitted.
  *
- * With MODEL_PACE in the environment, each thread sleeps so many microseconds after 16 events.
+ * If MODEL_PACE is set, each thread sleeps this many microseconds after every 16 events.
  *
- * With MODEL_LOG_ALL, events that the filter of model_actor.h does not want are logged as well.
+ * If MODEL_LOG_ALL is set, events that the filter of model_actor.h does not want are also logged.
  *
- * What each thread does follows from SEED alone; how threads of a process interleave does not. */
+ * The actions of each thread depend only on SEED. The order between threads of a process does
+ * not. */
 #include "model_actor.h"
 
 #include <pthread.h>
@@ -16,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* AddressSanitizer does not hold its allocator over a fork: a child of a process with threads may
- * wait for it forever. */
+/* AddressSanitizer does not lock its allocator during a fork: the child of a process with threads
+ * may wait for it forever. */
 #ifdef __SANITIZE_ADDRESS__
 enum { THREADS_MAY_FORK = 0 };
 #else
@@ -32,7 +33,7 @@ struct part {
     uint64_t seed;
     uint64_t steps;
     int depth;       /* of forks and threads */
-    int is_threaded; /* others run in the process: no exec */
+    int is_threaded; /* the process has other threads: no exec */
 };
 
 static void run(struct model_actor *actor, struct part *part);
@@ -47,7 +48,7 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* What a new thread, process or image is to do, taken from what the caller has left. */
+/* Takes the work of a new thread, process or image from the caller's remaining work. */
 static struct part split(struct model_actor *actor, struct part *part, uint32_t share)
 {
     struct part other = *part;
@@ -73,7 +74,7 @@ static void with_threads(struct model_actor *actor, struct part *part)
     }
     struct part own = split(actor, part, 8);
     own.is_threaded = 1;
-    own.depth = DEPTH_MAX; /* nobody else is made meanwhile */
+    own.depth = DEPTH_MAX; /* starts no others meanwhile */
     run(actor, &own);
     for (uint32_t i = 0; i < count; i++)
         pthread_join(threads[i], NULL);

@@ -56,7 +56,7 @@ static uint64_t digest_of(const struct recorded *recorded, const struct event *e
     return model_digest(before, &told);
 }
 
-/* 0: its thread is none of the log's. */
+/* Returns 0 if the thread is not in the log. */
 static uint32_t number_of(const struct recorded *recorded, uint32_t thread)
 {
     const char *name = text(recorded, trace_thread_get(recorded->trace, thread)->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording and a log as lists of entries, one a thread, for the checkers. One thread; what they
- * allocate lives as long as the program. */
+/* Reads a recording or a log into lists of entries, one per thread, for the checkers. One thread.
+ * The memory is never freed. */
 #ifndef ANNOT_MODEL_READ_H
 #define ANNOT_MODEL_READ_H
 
@@ -19,11 +19,11 @@ struct recorded {
     uint64_t lost, misuse_pops, misuse_ends;
 };
 
-/* By the thread's number; NULL if memory is short. */
+/* Indexed by the thread's number. NULL if memory is short. */
 entries *model_read_log(const struct model_log *log);
 
-/* Opens the recording at `path` and reads it whole. Returns 0; 1 if it is damaged or has a thread
- * that is none of the log's (what is said on stdout), 2 if it cannot be read. */
+/* Opens the recording at `path` and reads all of it. Returns 0 on success, 1 if it is damaged or
+ * has a thread that is not in the log (explained on stdout), 2 if it cannot be read. */
 int model_read_recording(const char *path, const struct model_log *log, struct recorded *recorded);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Writers in many threads and forked processes beside a reader that empties their segments, at a
- * paced rate: nothing may be lost, nothing may come twice. And writers at full speed that overwrite
- * each other's blocks: what is left and what is counted add up.
+/* Writers in many threads and forked processes, and a reader that empties their segments, at a
+ * paced rate: no record may be lost or duplicated. Also writers at full speed that overwrite each
+ * other's blocks: the remaining and the counted records must add up.
  *
- * The reader of the own segment works on the writers' own mapping, so that ThreadSanitizer sees
- * both sides. Forks are left out under ThreadSanitizer, which does not support them with threads.
- */
+ * The reader of the own segment uses the same mapping as the writers, so that ThreadSanitizer sees
+ * both sides. Forks are left out under ThreadSanitizer, which does not support them with
+ * threads. */
 #include "arena.h"
 #include "test.h"
 
@@ -28,7 +28,7 @@ static struct seen seen;
 
 static struct annot_track track;
 
-/* Names are new now and then, so both the fast and the general way are gone. */
+/* Names are sometimes new, to cover both the fast and the slow path. */
 static uint64_t burst_of_values(unsigned *seed)
 {
     char text[64];
@@ -75,7 +75,7 @@ static void *write_paced(void *context)
     return NULL;
 }
 
-/* Threads that come and go: records and blocks change hands. */
+/* Short-lived threads: records and blocks change owners. */
 static void *write_briefly(void *context)
 {
     unsigned seed = 7;
@@ -95,7 +95,7 @@ static void *start_threads(void *context)
     return NULL;
 }
 
-/* Where this process itself has mapped the file. */
+/* The address at which this process has mapped the file. */
 static uint8_t *own_base(const char *name)
 {
     char line[512];

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Random programs of threads, forks and execs: the recording has exactly what they emitted, or that
-without what it counts as lost.
+"""Random programs with threads, forks and execs: the recording has exactly the events they emitted,
+except those it counts as lost.
 
     test_model.py ANNOT PROGRAM CHECK
 
-ANNOT_MODEL_STEPS (default 100,000) events in all, ANNOT_MODEL_SEED to repeat a run.
+ANNOT_MODEL_STEPS (default 100,000) is the total number of events, ANNOT_MODEL_SEED repeats a run.
 """
 
 import os
@@ -18,15 +18,15 @@ import tempfile
 STEPS = int(os.environ.get("ANNOT_MODEL_STEPS", "100000"))
 SEED = int(os.environ.get("ANNOT_MODEL_SEED", random.SystemRandom().randrange(1 << 32)))
 FILTER = ("--enable", "*:5", "--disable", "noise")
-# Small buffers lose now and then, or make programs wait. (Where the oldest are overwritten, ranges
-# that were open then begin again from block headers: not what the log says.)
+# Small buffers sometimes lose events, or make programs wait. (In the modes that overwrite the
+# oldest blocks, open ranges begin again from block headers, which differs from the log.)
 RUNS = [("whole", ("--pool-size", "64M"), 2), ("sampled", ("--pool-size", "64M"), 4),
         ("small buffers", ("--no-sample", "--pool-size", "128K"), 4),
         ("waiting", ("--no-sample", "--pool-size", "128K", "--policy", "wait"), 4)]
 
 
 def notices_a_change(check, folder):
-    """One bit of the log's first event."""
+    """Flip one bit of the log's first event."""
     with open(folder / "log", "r+b") as log:
         log.seek(4096 + 16)
         first = log.read(1)[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A random program that runs by itself, attached to again and again: each recording has of each
-thread a stretch of what it emitted, and none twice.
+"""A random program that runs on its own while annot attaches to it repeatedly: each recording has,
+for each thread, a contiguous part of the events it emitted, and no event twice.
 
     test_model_attach.py ANNOT PROGRAM CHECK
 
@@ -21,12 +21,12 @@ STEPS = int(os.environ.get("ANNOT_MODEL_STEPS", "100000")) // 3
 SEED = int(os.environ.get("ANNOT_MODEL_SEED", random.SystemRandom().randrange(1 << 32)))
 PACE = "3000"  # microseconds for each 16 events
 FILTER = ("--enable", "*:5", "--disable", "noise")
-LEAST_EVENTS = 100  # of all recordings: what is compared is not nothing
+LEAST_EVENTS = 100  # in all recordings together: ensures that something is compared
 STUCK_S = 120
 
 
 def attach(annot, program, path, chance):
-    """One recording of 50 to 300 ms. Returns what annot said if it failed, or "". """
+    """Make one recording of 50 to 300 ms. Return annot's message if it failed, or ""."""
     seconds = chance.uniform(0.05, 0.3)
     command = [annot, "attach", "-p", str(program.pid), "--no-sample", "--pool-size", "64M",
                "-o", str(path), *FILTER]
@@ -52,13 +52,13 @@ def has_events(log):
 
 
 def wait_for_events(program, log):
-    """Before its first one the program may not have loaded libannot yet."""
+    """Wait for the first event: before it, the program may not have loaded libannot yet."""
     while program.poll() is None and not has_events(log):
         time.sleep(0.005)
 
 
 def attach_while_it_runs(annot, program, folder):
-    """Returns the recordings, and what went wrong."""
+    """Return the recordings, and an error text."""
     chance = random.Random(SEED)
     recordings = []
     wait_for_events(program, folder / "log")
@@ -80,7 +80,7 @@ def verdict(check, log, recordings):
 
 
 def notices_changes(check, folder, recordings):
-    """Recordings in another order; one recording twice."""
+    """Recordings in another order, and one recording twice, must be rejected."""
     changed = [[path for path in recordings for _ in range(2)]]
     if len(recordings) > 3:  # a slow machine makes few, and some may be empty
         changed.append(recordings[::-1])
@@ -91,7 +91,7 @@ def notices_changes(check, folder, recordings):
 
 
 def notices_what_is_missing(check, folder, recordings):
-    """The logs of threads with one event changed in each chunk (of a stretch, inside it)."""
+    """Change one event in each chunk of the logs (for a part: inside it)."""
     size, head, entries = 16 + 255 * 24, 4096, 255
     with open(folder / "log", "r+b") as log:
         count = int.from_bytes(log.read(4), "little")
@@ -120,7 +120,7 @@ def compare(check, folder, recordings):
 
 
 def record(annot, program, folder):
-    """The recordings of one run of the program, and what went wrong."""
+    """Return the recordings of one run of the program, and an error text."""
     with subprocess.Popen([program, str(folder / "log"), str(SEED), str(STEPS)],
                           env=dict(os.environ, MODEL_PACE=PACE)) as running:
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A random program whose filter changes while it runs: the recording has all that was wanted
-throughout, nothing that was not, and ends exactly of what began.
+"""A random program with a filter that changes while it runs: the recording has all events that were
+wanted throughout, no others, and an end exactly for each recorded begin.
 
     test_model_flips.py ANNOT PROGRAM CHECK
 
@@ -26,7 +26,7 @@ LEAST_EVENTS, LEAST_FILTERS = 100, 3
 
 
 def level_of(rules, place):
-    """The highest level that is wanted of a place, -1: none."""
+    """Return the highest wanted level of a place, or -1 if no level is wanted."""
     level = 7 if not rules or rules[0][1] < 0 else -1
     for pattern, wanted in rules:
         name = place if "/" in pattern else place.split("/")[0]
@@ -50,7 +50,7 @@ def line(begin, end, rules):
 
 
 def flip_while_it_runs(annot, recorder, folder):
-    """Returns what went wrong."""
+    """Return an error text."""
     chance = random.Random(SEED)
     with open(folder / "filters", "w", encoding="utf-8") as filters:
         filters.write(line(0, 0, []))
@@ -60,7 +60,7 @@ def flip_while_it_runs(annot, recorder, folder):
             done = subprocess.run([annot, "set", "--reset", *options(rules),
                                    str(folder / "recording.annot")],
                                   capture_output=True, text=True, check=False)
-            # It fails before the recording is there, and when it ends.
+            # It fails before the recording exists, and when it ends.
             if done.returncode == 0:
                 filters.write(line(begin, time.monotonic_ns(), rules))
             time.sleep(chance.uniform(0.01, 0.1))
@@ -75,7 +75,7 @@ def verdict(check, folder):
 
 
 def change_log(path):
-    """One bit of the first event of each chunk (of some it is one that was not wanted)."""
+    """Flip one bit of the first event of each chunk (in some chunks it is an unwanted event)."""
     size, head = 16 + 255 * 24, 4096
     with open(path, "r+b") as log:
         count = int.from_bytes(log.read(4), "little")
@@ -87,7 +87,7 @@ def change_log(path):
 
 
 def notices_changes(check, folder):
-    """Filters that were never in force; another log."""
+    """Filters that were never in force, and another log, must be rejected."""
     filters = (folder / "filters").read_text(encoding="utf-8")
     (folder / "filters").write_text(line(0, 0, []), encoding="utf-8")
     all_wanted = verdict(check, folder)[0]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types that NVTX's naming calls want, in place of CUDA's header: only their kind matters. */
+/* Types that NVTX's naming calls need, instead of CUDA's header. Only their kind matters. */
 #ifndef ANNOT_STANDIN_CUDA_H
 #define ANNOT_STANDIN_CUDA_H
 

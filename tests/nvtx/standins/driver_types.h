@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of CUDA's header. */
+/* Instead of CUDA's header. */
 #include <cuda.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types that NVTX's naming calls want, in place of OpenCL's header: only their kind matters. */
+/* Types that NVTX's naming calls need, instead of OpenCL's header. Only their kind matters. */
 #ifndef ANNOT_STANDIN_CL_H
 #define ANNOT_STANDIN_CL_H
 
