@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: every command that reads a recording, as it is called by users, on the recordings of
- * recording_input.h. What they print must be text (printed_text.h). One thread. */
+/* Fuzz target: every command that reads a recording, called as a user would, on the recordings of
+ * recording_input.h. The output must be text (printed_text.h). One thread. */
 #include "annot_program.h"
 #include "cmd.h"
 #include "printed_text.h"
@@ -14,7 +14,7 @@ enum { WORDS_MAX = 12 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* FILE stands for the recording, OUT for a file of the output, which is text if the standard output
+/* FILE stands for the recording, OUT for an output file, which is text if the standard output
  * is. */
 static const char *const commands[] = {
     "info FILE",

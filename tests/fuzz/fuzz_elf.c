@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an ELF file: every question is asked, every byte of every answer is read. */
+/* Arbitrary bytes as an ELF file: calls every query, and reads every byte of every result. */
 #include "elf_file.h"
 #include "elf_symbols.h"
 

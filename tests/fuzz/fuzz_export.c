@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events into both formats: each is whole, and has every range, mark, counter
- * value and point of a flow that read/pass tells of, with as many ends as begins.
+/* Any sequence of events in both formats: each output is complete, and has every range, mark,
+ * counter value and flow point of read/pass, with as many ends as begins.
  *
- * 7 bytes are an event: kind and number of key-values, thread, name, time step (signed: threads go
- * back in time as well), depth or id, value, attributes. Names, tracks and causes of loss may be
- * unknown ones.
+ * Each event is 7 bytes: kind and number of key-values, thread, name, time step (signed: times of a
+ * thread may also go back), depth or id, value, attributes. Names, tracks and causes of loss may be
+ * unknown.
  *
- * After a byte 0xff, the tracks are a device, its queues, and one of no device; scopes have the
- * observer of GPUs and all roles, and key-values the names of those of GPUs: then both formats are
- * whole, each arrow has its ends, and nothing lasts less than no time. */
+ * After a byte 0xff, the tracks are a device, its queues, and a queue without a device. Scopes have
+ * the GPU observer and all roles, and key-values have the names of the GPU observer's. Then both
+ * formats are complete, each arrow has both ends, and no duration is negative. */
 #include "export.h"
 #include "proto_text.h"
 #include "trace_devices.h"
@@ -39,13 +39,13 @@ struct input {
 struct counts {
     uint64_t pushed, started, marks, counters, lost, flows;
     uint64_t track_opened, track_closed, track_marks;
-    uint64_t launched; /* of what is on queues: by a thread that is there */
+    uint64_t launched; /* spans on queues launched by a known thread */
     uint32_t thread_count;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* A quote, a group's two series, keys that one format or the other would change. */
+/* A quote, a group's two series, and keys that some format would change. */
 static const char *const names[NAMES] = {"\"",   "c/d",    "c/e",      "a [b]",
                                          "a[0]", "x.y.z.", "severity", "error"};
 
@@ -74,8 +74,8 @@ static void add_device(struct trace *trace, uint32_t lane, uint32_t thread)
     device->uuid = 1;
 }
 
-/* Of each process a device with two queues; and one that has none above it. A thread has counters
- * that are about both devices. */
+/* A device with two queues for each process, and one queue without a parent. A thread has counters
+ * of both devices. */
 static void make_queues(struct trace *trace)
 {
     for (uint32_t process = 0; process < 2; process++) {
@@ -134,7 +134,7 @@ static int next_event(void *context, struct event_batch *ret_batch)
     event.time_ns += 2000000;
     event.id = bytes[4] % 16;
     event.lane = (uint32_t)event.id;
-    event.value_kind = bytes[5] % 8; /* the last two are none */
+    event.value_kind = bytes[5] % 8; /* the last two are invalid */
     event.value.uint64 = bytes[5] * UINT64_C(0x8101010101010101);
     event.flags = bytes[6] & (EVENT_HAS_COLOR | EVENT_CONTINUES);
     event.scope = bytes[6] >> 1 & 15; /* the last two are unknown */
@@ -244,8 +244,9 @@ static void check_perfetto(struct trace *trace, struct input in, const struct co
     char *text = perfetto_text(bytes, size);
     uint64_t ranges =
         counts->pushed + counts->started + counts->lost + counts->track_opened + 1; /* "annot" */
-    uint64_t instants = counts->marks + counts->track_marks + counts->flows + 1;    /* last word */
-    /* Those of spans on queues; what the recording names has its name behind its flows. */
+    uint64_t instants =
+        counts->marks + counts->track_marks + counts->flows + 1; /* the final message */
+    /* The flows of spans on queues. Names from the recording come after their flows. */
     uint64_t launches = count_of(text, "name \"launch\" flow_id ");
     assert(launches <= counts->launched && !launches == !counts->launched);
     instants += launches;
@@ -260,7 +261,7 @@ static void check_perfetto(struct trace *trace, struct input in, const struct co
     out_stream_abandon(out);
 }
 
-/* Braces and brackets outside strings match, and nothing follows. */
+/* Braces and brackets outside strings match, and no text follows. */
 static void check_json_shape(const char *text)
 {
     int depth = 0;
@@ -329,7 +330,7 @@ static void check_gpu_chrome(struct trace *trace, struct input in)
     out_stream_abandon(out);
 }
 
-/* What the pass tells is in each, whole. */
+/* Everything the pass reports is in each format, complete. */
 static void check_others(struct trace *trace, struct input in, const struct counts *counts)
 {
     uint64_t ranges = counts->pushed + counts->started + counts->track_closed;
@@ -356,7 +357,7 @@ static void check_others(struct trace *trace, struct input in, const struct coun
     }
 }
 
-/* Of Nsight Systems, if annot is built with SQLite. */
+/* Nsight Systems' format, if annot is built with SQLite. */
 static void check_database(struct trace *trace, struct input in)
 {
     struct out_stream *out = out_stream_memory();
@@ -404,7 +405,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     check_others(trace, in, &counts);
     check_ctf(trace, in);
-    if (size % 8 == 0) /* it takes long */
+    if (size % 8 == 0) /* it is slow */
         check_database(trace, in);
     trace_destroy(trace);
     return 0;

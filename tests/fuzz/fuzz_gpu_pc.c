@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What CUPTI filled in when it was asked for samples of the program counter: nothing outside is
- * read. Byte 0: CUPTI's version, before 12.4 or not; bytes 1 to 8: how many records it claims; then
- * its stall reasons, and the records. Names of functions are its memory, so they are there. */
+/* Data that CUPTI fills in for program counter samples: reads must stay inside. Byte 0: CUPTI's
+ * version, before 12.4 or not. Bytes 1 to 8: the claimed number of records. Then its stall reasons,
+ * and the records. Function names are CUPTI's memory, so they always exist. */
 #include "gpu_pc.h"
 
 #include <stdint.h>

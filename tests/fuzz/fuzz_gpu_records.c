@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers of CUPTI, and a CUPTI that steps through them as it likes: nothing outside is read.
+/* Buffers of CUPTI, and a CUPTI that steps through them arbitrarily: reads must stay inside.
  *
  * Byte 0: how it steps: 0 by the sizes of CUDA 13.0, else by the bytes at the end of the input. The
- * rest is the buffer, in memory of its own size, so that a sanitizer sees the byte behind it. */
+ * rest is the buffer, in an allocation of exactly its size, so that a sanitizer detects reads past
+ * it. */
 #include "gpu_records.h"
 
 #include <stdint.h>
@@ -40,7 +41,7 @@ static CUptiResult step_honestly(uint8_t *buffer, size_t size, CUpti_Activity **
     return CUPTI_SUCCESS;
 }
 
-/* Also to before the buffer and far behind it. */
+/* May also step to before the buffer or far past it. */
 static CUptiResult step_wildly(uint8_t *buffer, size_t size, CUpti_Activity **record)
 {
     (void)size;

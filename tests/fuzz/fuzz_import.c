@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: an importer (IMPORT_FORMAT). What it takes becomes a whole recording that can be
- * read; what it does not take leaves no file. */
+/* Fuzz target: an importer (IMPORT_FORMAT). Accepted input must result in a complete, readable
+ * recording. Rejected input must leave no file. */
 #include "import.h"
 #include "input.h"
 #include "pass.h"

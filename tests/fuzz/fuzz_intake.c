@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Hostile segments: the input is laid over a valid one, in pieces, and everything that a collector
- * does with a segment is done twice. Checks what must hold of all that comes out.
+/* Hostile segments: the input overwrites parts of a valid one, and every operation of a collector
+ * on a segment is done twice. Checks the invariants of the result.
  *
- * Input: pieces of {uint32 offset, uint16 length, bytes}; the first byte chooses whether the block
- * states are all RELEASED, so that mutations of records are reached, and whether the segment is a
- * flight recorder. */
+ * Input: pieces of {uint32 offset, uint16 length, bytes}. The first byte chooses if the block
+ * states are all RELEASED, so that mutations of records are reached, and if the segment is a flight
+ * recorder. */
 #include "clock_map.h"
 #include "drain.h"
 #include "stacks.h"
@@ -101,7 +101,7 @@ struct seen {
     uint64_t count;
 };
 
-/* Parents lead to the top, and everything has a name that is known. */
+/* Parents lead to the top, and every track has a known name. */
 static void check_tracks(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_lane_count(trace); i++) {
@@ -125,8 +125,8 @@ static void check_args(const struct trace *trace, struct args args)
             abort();
 }
 
-/* Batches are of known threads, in time order, and name known strings; key-values belong to
- * calls of the program. */
+/* Batches are of known threads, in time order, and use known strings. Key-values belong to calls of
+ * the program. */
 static int check_batch(void *context, const struct event_batch *batch)
 {
     struct seen *seen = context;
@@ -160,7 +160,7 @@ static int check_batch(void *context, const struct event_batch *batch)
     return 0;
 }
 
-/* What was counted is of known threads, stacks and sets. */
+/* Counted samples have known threads, stacks and sets. */
 static int check_samples(void *context, const struct sample *samples, size_t count)
 {
     const struct seen *seen = context;
@@ -176,7 +176,7 @@ static int check_samples(void *context, const struct sample *samples, size_t cou
     return 0;
 }
 
-/* Parents come before what they are around, and names lead to labels that are there. */
+/* Parents come before their children, and names refer to existing labels. */
 static void check_calls(const struct trace *trace)
 {
     const struct stacks *stacks = trace_stacks_get(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random texts as limits of a comparison: no crash, no overread, an error that says something, or a
- * limit that can be judged. */
+/* Random texts as limits of a comparison: no crash, no overread, and either a helpful error or a
+ * limit that can be evaluated. */
 #include "compare.h"
 #include "compare_limit.h"
 #include "compare_test.h"

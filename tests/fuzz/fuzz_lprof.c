@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random results of line_profiler: no crash, no overread, a reason where they are refused; what is
- * taken is a recording that can be read. */
+/* Random results of line_profiler: no crash, no overread, and a reason if they are rejected. If
+ * accepted, the recording is readable. */
 #include "import.h"
 #include "lprof.h"
 #include "reader.h"
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct lprof_fault fault = {0};
     struct lprof *lprof = NULL;
-    uint8_t *copy = malloc(size ? size : 1); /* ends where a sanitizer sees it */
+    uint8_t *copy = malloc(size ? size : 1); /* ends where a sanitizer notices */
     if (!copy)
         return 0;
     memcpy(copy, bytes, size);

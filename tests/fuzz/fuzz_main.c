@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver for fuzz targets where there is no libFuzzer: replays a corpus, then mutates it.
+/* A driver for fuzz targets without libFuzzer: replays a corpus, then mutates it.
  *
  *     fuzz_x CORPUS...      each a file or a folder
  *
- * ANNOT_FUZZ_SECONDS  how long to mutate after the replay (default 0)
- * ANNOT_FUZZ_SEED     of the mutations (default 1, so that a run can be repeated)
- * ANNOT_FUZZ_OUTPUT   folder for the input that crashed or hung (default: the present one)
+ *     ANNOT_FUZZ_SECONDS    how long to mutate after the replay (default 0)
+ *     ANNOT_FUZZ_SEED       seed of the mutations (default 1, so that a run can be repeated)
+ *     ANNOT_FUZZ_OUTPUT     folder for an input that crashed or hung (default: the current one)
  *
  * An input that takes longer than 10 seconds counts as hung. */
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Sanitizers report by abort, so that the handler below can keep the input. */
+/* Sanitizers report with abort, so that the handler below can save the input. */
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
@@ -65,7 +65,7 @@ static void keep_input(int signal_number)
 
 static void run_input(const uint8_t *bytes, size_t size)
 {
-    /* Exactly as large as the data, so that a read behind its end is seen. */
+    /* Exactly as large as the data, so that reads past the end are detected. */
     current.bytes = malloc(size ? size : 1);
     current.size = size;
     if (!current.bytes)
@@ -107,7 +107,7 @@ static void add_path(const char *path)
         return;
     }
     struct dirent **names;
-    int count = scandir(path, &names, NULL, alphasort); /* one order everywhere */
+    int count = scandir(path, &names, NULL, alphasort); /* same order everywhere */
     if (count < 0) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(2);
@@ -132,7 +132,7 @@ static uint64_t random_below(uint64_t limit)
     return limit ? (random_state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % limit : 0;
 }
 
-/* A number that breaks sums and comparisons, at any place and width. */
+/* Writes a number that breaks sums and comparisons, at any place and width. */
 static void put_odd_number(uint8_t *bytes, size_t size)
 {
     static const uint64_t odd[] = {0,          1,          0x7f,       0x80,       0xff,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random manifests into their parser: no crash, no overread, numbers within their limits, and what
- * was taken is the same once it is written and read. */
+/* Random manifests for their parser: no crash, no overread, numbers within their limits. An
+ * accepted manifest is the same after it is written and read again. */
 #include "store.h"
 #include "volumes.h"
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct store_manifest manifest, again;
     char path[64];
-    char *text = malloc(size ? size : 1); /* ends where a sanitizer sees it */
+    char *text = malloc(size ? size : 1); /* ends where a sanitizer notices */
     if (!text)
         return 0;
     memcpy(text, bytes, size);

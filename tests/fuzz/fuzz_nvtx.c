@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random calls of NVTX, as a program without care makes them: handles that nobody gave, attributes
- * whose size is a lie, texts that are NULL, huge, or no UTF-8. No crash, no read beyond what the
- * size says, levels that fit. The input is a list of calls: id of the callback, then what it takes.
- */
+/* Random calls of NVTX, as from a careless program: invalid handles, attributes with a wrong size,
+ * texts that are NULL, huge, or not UTF-8. No crash, no read past the given size, consistent
+ * levels. The input is a list of calls: id of the callback, then its arguments. */
 #include "nvtx_input.h"
 #include "nvtx_sync.h"
 
@@ -14,7 +13,7 @@
 
 enum { VERSION_AND_SIZE = 4 };
 
-/* What attributes say of their size, and whether there are any. */
+/* Takes the claimed size of attributes, and if there are any. */
 static int take_shape(struct nvtx_input *input, uint16_t size, uint16_t *ret_said)
 {
     uint8_t shape = (uint8_t)nvtx_take(input, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random calls of NVTX's extensions: layouts that lie, contain themselves or overlap, payloads of
- * another size, pointers to anywhere, enums, scopes, times, counters, heaps. No crash, and no read
- * beyond what the sizes say: all that is handed over is exactly as long as it says. */
+/* Random calls of NVTX's extensions: wrong, recursive or overlapping layouts, payloads of another
+ * size, arbitrary pointers, enums, scopes, times, counters, heaps. No crash, and no read past the
+ * given sizes: every argument is exactly as long as it claims. */
 #include "nvtx_counters.h"
 #include "nvtx_extension.h"
 #include "nvtx_input.h"
@@ -15,7 +15,7 @@
 
 enum { IDS = 4, ENTRIES = 12, BLOBS = 3, BLOB_SIZE = 96, HELD = 64 };
 
-/* What an input handed over, freed at its end. */
+/* The allocations of an input, freed at its end. */
 static void *held[HELD];
 static unsigned held_count;
 
@@ -35,7 +35,7 @@ static void let_go(void)
         free(held[--held_count]);
 }
 
-/* Mostly one of few, so that they meet. */
+/* Usually one of a few, so that ids match. */
 static uint64_t take_id(struct nvtx_input *input)
 {
     uint8_t which = (uint8_t)nvtx_take(input, 1);
@@ -125,7 +125,7 @@ static const struct nvtx_enum_said *take_enum(struct nvtx_input *input)
 
 /* ---- Payloads -------------------------------------------------------------------------------- */
 
-/* Bytes, among them addresses of memory that is there. */
+/* Takes bytes, including addresses of valid memory. */
 static const void *take_bytes(struct nvtx_input *input, size_t size)
 {
     uint8_t bytes[BLOB_SIZE];
@@ -195,7 +195,7 @@ static void call_register(struct nvtx_input *input)
     }
 }
 
-/* Attributes with payloads. */
+/* Takes attributes with payloads. */
 static void call_attributes(struct nvtx_input *input, nvtxDomainHandle_t domain,
                             const struct nvtx_blob_said *blobs, size_t count)
 {
@@ -319,7 +319,7 @@ static void call_counter(struct nvtx_input *input)
     }
 }
 
-/* A batch of one of four layouts, as long as it says. */
+/* Takes a batch in one of four layouts, exactly as long as it claims. */
 static const void *take_list(struct nvtx_input *input, unsigned slot,
                              const struct nvtx_register_said *batch)
 {

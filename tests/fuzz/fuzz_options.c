@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random command lines into the option parser: no crash, no overread, operands inside argv.
+/* Random command lines for the option parser: no crash, no overread, operands inside argv.
  *
  * The input is split at NUL bytes into words. */
 #include "options.h"

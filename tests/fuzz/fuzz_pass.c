@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Any events and samples, and any selection of them: what is told lies in it, inside of what is
- * around it, and adds up; all that begins ends; each sample is told once; lane by lane and in order
- * of time it is the same.
+/* Any events and samples, and any selection of them: every reported item is inside the selection
+ * and inside its parent, and times add up. Every begin has an end, and each sample is reported
+ * once. Reading lane by lane and in time order gives the same result.
  *
- * Four bytes choose: from, to, threads, and the bits of enum choice. 7 bytes are an event, as in
+ * Four bytes choose: from, to, threads, and the bits of enum choice. Each event is 7 bytes, as in
  * fuzz_export.c: kind and number of key-values, thread, name, time step, depth or id, value,
- * attributes; of kind 0: a
- * sample. */
+ * attributes. Kind 0 is a sample. */
 #include "made_sample.h"
 #include "pass.h"
 #include "stacks.h"
@@ -23,19 +22,19 @@ enum {
     RECORD_BYTES = 7,
     VALUES_MAX = 3,
     RECORDS_MAX = 2000,
-    LANES = THREADS + 8, /* tracks behind threads */
+    LANES = THREADS + 8, /* tracks after threads */
     DEPTH_MAX = RECORDS_MAX + 1,
     BEGIN_NS = 1000,
 };
 
 enum choice {
-    ONE_RANGE = 1,  /* what lies inside of "lo*" */
-    ONE_CLOCK = 2,  /* all threads' times go on together: events come in order */
-    SETTLED = 4,    /* both sources tell what cannot come any more */
-    CUT_SHORT = 8,  /* nobody knows when the recording ended */
+    ONE_RANGE = 1,  /* items inside of "lo*" */
+    ONE_CLOCK = 2,  /* all threads share one clock: events come in order */
+    SETTLED = 4,    /* both sources report a lower bound of future times */
+    CUT_SHORT = 8,  /* the end of the recording is unknown */
     BACKWARDS = 16, /* times of a thread may go back */
     FEW_AT_A_TIME = 32,
-    PROBED = 64, /* an observer tells of some threads, whose events wait */
+    PROBED = 64, /* an observer reports some threads, and their events wait */
 };
 
 struct script {
@@ -50,31 +49,31 @@ struct script {
     uint32_t sample_count, next_sample;
     int64_t times[THREADS];
     uint16_t launches;
-    bool unsaid; /* an observer tells of a thread of which it is not known */
+    bool unsaid; /* an observer reports a thread that is not known */
 };
 
-/* What was told. */
+/* The reported items. */
 struct totals {
     const struct pass_selection *selection;
-    bool in_order; /* times go on */
+    bool in_order; /* times do not go back */
     uint64_t opened[LANE_QUEUE + 1], spans[LANE_QUEUE + 1];
     uint64_t span_ns[LANE_QUEUE + 1], child_ns[LANE_QUEUE + 1];
-    int64_t last_end_ns[LANES][DEPTH_MAX + 1]; /* of spans in a parent that is open yet */
+    int64_t last_end_ns[LANES][DEPTH_MAX + 1]; /* of spans in an open parent */
     uint64_t sum_ns[LANES][DEPTH_MAX + 1];
     uint8_t told[RECORDS_MAX]; /* by sample */
-    uint64_t left;             /* items until the sink says stop */
-    uint64_t digest;           /* of all that is told of events */
-    uint64_t origins;          /* of what lies on queues, with where it came from, in any order */
+    uint64_t left;             /* items until the sink stops */
+    uint64_t digest;           /* of everything reported about events */
+    uint64_t origins;          /* of queue items with their origin, in any order */
     struct pass_counts counts;
 };
 
 static struct script script;
-/* One by one: no runs of pushes and pops, as each has a number. */
+/* Without runs of pushes and pops: each has a number. */
 static struct totals in_lanes, one_by_one, in_time, stopped, with_origins, origins_in_time;
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* ---- What happened --------------------------------------------------------------------------- */
+/* ---- The input ------------------------------------------------------------------------------- */
 
 static void add_paths(struct trace *trace)
 {
@@ -84,7 +83,7 @@ static void add_paths(struct trace *trace)
     }
 }
 
-/* Three processes, each forked by the one before. */
+/* Three processes, each forked by the previous one. */
 static void make_trace(void)
 {
     static const char *const names[NAMES] = {"load", "loop", "store", "x"};
@@ -137,7 +136,7 @@ static void add_event(const uint8_t *bytes)
         event.origin_ns = bytes[5] == 0 ? EVENT_NO_ORIGIN : event.time_ns - bytes[5];
     }
     if (event.kind == EVENT_LOST) {
-        event.end_ns = event.time_ns + bytes[6] - 4; /* before its begin, too */
+        event.end_ns = event.time_ns + bytes[6] - 4; /* also before its begin */
         step(event.thread, script.choices & BACKWARDS ? 0 : bytes[6]);
     }
     event.arg_count = (uint16_t)value_count;
@@ -146,7 +145,7 @@ static void add_event(const uint8_t *bytes)
     script.events[script.event_count++] = event;
 }
 
-/* Its stack says which one it is. */
+/* The stack identifies the sample. */
 static void add_sample(const uint8_t *bytes)
 {
     bool off = bytes[2] & 1;
@@ -228,14 +227,14 @@ static int next_samples(void *context, struct sample_batch *ret_batch)
     return count > 0;
 }
 
-/* ---- What is told ---------------------------------------------------------------------------- */
+/* ---- The reported items ---------------------------------------------------------------------- */
 
 static uint32_t lane_of(const struct item *item)
 {
     return item->lane == LANE_TRACK ? THREADS + item->event->lane : item->event->thread;
 }
 
-/* Its children lie inside of it, and so it lies inside of its parent. */
+/* Its children are inside of it, so it is inside of its parent. */
 static void check_nesting(struct totals *totals, const struct item *item)
 {
     uint32_t lane = lane_of(item), depth = item->depth;
@@ -274,7 +273,7 @@ static void add(uint64_t *digest, uint64_t value)
     *digest ^= *digest >> 29;
 }
 
-/* All that an item tells, but its number. */
+/* Hashes everything about an item except its number. */
 static void add_item(uint64_t *digest, const struct item *item)
 {
     const struct event *event = item->event;
@@ -375,7 +374,7 @@ static void check_whole(const struct totals *totals)
     }
 }
 
-/* Ids that are used twice make other pairs in another order. */
+/* Ids that are used twice make different pairs in a different order. */
 static void check_same(void)
 {
     bool whole = (script.choices & ONE_CLOCK) && !(script.choices & PROBED);
@@ -396,7 +395,7 @@ static void check_same(void)
     assert(!whole || in_lanes.counts.orphans == in_time.counts.orphans);
 }
 
-/* Of what came before a selection, in lanes less is read. */
+/* In lanes, less is read of the time before a selection. */
 static void check_origins(void)
 {
     const struct pass_selection *selection = with_origins.selection;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events and samples into the statistics: nothing crashes, every range, mark and
- * counter value arrives in exactly one row, whatever was lost around it, and so does every sample;
- * running, runnable and blocked add up.
+/* Any sequence of events and samples for the statistics: no crash, and every range, mark, counter
+ * value and sample is in exactly one row, even with losses around it. Running, runnable and blocked
+ * time add up.
  *
- * The first byte chooses the grouping and the limits; then 6 bytes are an event: kind, thread,
- * name, domain, time step, depth or id; with the highest bit of the kind set a sample: flags,
- * thread, path, stack, time step, weight. */
+ * The first byte chooses the grouping and the limits. Then each event is 6 bytes: kind, thread,
+ * name, domain, time step, depth or id. With the highest bit of the kind set, it is a sample:
+ * flags, thread, path, stack, time step, weight. */
 #include "made_sample.h"
 #include "pass.h"
 #include "range_stats.h"
@@ -18,7 +18,7 @@
 
 enum { THREADS = 6, NAMES = 16, EVENT_BYTES = 6, LABEL_SIZE = 64, STACKS = 40, ITEMS_MAX = 4096 };
 
-/* What the input says. */
+/* The decoded input. */
 static struct script {
     struct event events[ITEMS_MAX];
     struct sample samples[ITEMS_MAX];
@@ -45,7 +45,7 @@ static struct trace *make_trace(void)
         trace_thread_add(trace, i / 2);
         trace_thread(trace, i)->serial = i % 3;
     }
-    /* One was forked by the other, and that by the one. */
+    /* Two processes that are each the other's parent. */
     for (uint32_t i = 1; i < 3; i++) {
         trace_process(trace, i)->forked = true;
         trace_process(trace, i)->fork_ns = 300;
@@ -103,7 +103,7 @@ static void start_again(void)
     script.samples_read = false;
 }
 
-/* Sums beside those of the rows. */
+/* Sums to compare with those of the rows. */
 struct sums {
     struct frame_stats *frames;
     struct own_time *own;
@@ -142,7 +142,7 @@ static int take_sample(void *context, const struct item *item)
     return 0;
 }
 
-/* CPU time in rows, once each, is that of the samples. */
+/* The CPU time of the rows, each counted once, equals that of the samples. */
 static void check_samples(const struct range_stats *stats, struct sums *sums)
 {
     const struct function_row *functions;
@@ -167,7 +167,7 @@ static void check_samples(const struct range_stats *stats, struct sums *sums)
     assert(weight == frame_stats_totals(sums->frames)->total_ns);
 }
 
-/* All of the script through one pass. */
+/* Reads all of the script in one pass. */
 static void read_all(struct trace *trace, struct range_stats *stats)
 {
     const struct pass_source source = {
@@ -213,7 +213,7 @@ static struct event decode(const uint8_t *bytes, int64_t *times)
     return event;
 }
 
-/* The same numbers as the events had, in the rows of each kind. */
+/* The rows of each kind have the same totals as the events. */
 static void check_rows(const struct range_stats *stats, const uint64_t *expected)
 {
     const uint64_t wanted[RANGE_KIND_COUNT] = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of an interpreter that may hold anything: texts are UTF-8 and end, lines are lines, what
- * an interpreter tells of itself is used or refused, and joining loses, doubles and swaps no frame.
+/* Arbitrary memory of an interpreter: texts are terminated UTF-8, lines are valid, the
+ * interpreter's description is used or rejected, and joining does not lose, duplicate or swap
+ * frames.
  *
- * The first byte chooses what the rest is; the second the version. */
+ * The first byte chooses the kind of the rest, the second the version. */
 #include "python_runtime.h"
 #include "python_stack.h"
 #include "text.h"
@@ -45,7 +46,7 @@ struct memory {
     size_t size;
 };
 
-/* Addresses wrap around what is there. */
+/* Addresses wrap around the input. */
 static int64_t read_bytes(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct memory *memory = context;
@@ -78,7 +79,7 @@ static void fuzz_runtime(const uint8_t *bytes, size_t size, uint8_t choice)
         assert(python_offsets_check(&told) == 0 && told.version == version);
 }
 
-/* Every frame that is none but a mark comes once; natives in their order. */
+/* Every frame that is not just a marker occurs once, and native frames keep their order. */
 static void check_joined(const struct python_join *join, const struct python_joint *joints,
                          uint32_t count)
 {
@@ -129,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                                                         fuzz_runtime, fuzz_join};
     if (size < 2)
         return 0;
-    uint8_t *copy = malloc(size - 2 ? size - 2 : 1); /* so that an overrun is one */
+    uint8_t *copy = malloc(size - 2 ? size - 2 : 1); /* so that overreads are detected */
     if (!copy)
         return 0;
     memcpy(copy, bytes + 2, size - 2);

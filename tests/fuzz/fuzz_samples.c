@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Any samples into every output that takes them: each is whole, begins and ends match, and the
+/* Any samples for every output that accepts them: each is complete, begins and ends match, and the
  * weights of collapsed stacks and of a flame graph are those of the samples.
  *
- * 8 bytes are a sample: kind, thread, stack, CPU, time step, duration, reason and flags, and one
- * that asks for an extreme now and then. Threads, stacks and reasons may be unknown ones. */
+ * Each sample is 8 bytes: kind, thread, stack, CPU, time step, duration, reason and flags, and one
+ * that sometimes selects an extreme value. Threads, stacks and reasons may be unknown. */
 #include "call_tree.h"
 #include "export.h"
 #include "flame_svg.h"
@@ -133,7 +133,7 @@ static int no_events(void *context, struct event_batch *ret_batch)
     return 0;
 }
 
-/* The export as text, malloc'd; the input as it was read. */
+/* The export as text, malloc'd, and the input with its read position. */
 static char *export_text(const char *format, struct trace *trace, struct input *in)
 {
     struct out_stream *out = out_stream_memory();
@@ -206,12 +206,12 @@ static void check_flame(const struct trace *trace, struct input in)
     call_tree_destroy(tree);
 }
 
-/* They are whole. */
+/* Checks that the other outputs are complete. */
 static void check_others(struct trace *trace, const uint8_t *bytes, size_t size)
 {
     static const char *const formats[] = {"speedscope", "firefox", "dot",   "csv", "jsonl",
                                           "pprof",      "parquet", "arrow", "ctf", "nsys"};
-    size_t count = sizeof(formats) / sizeof(*formats) - (size % 8 != 0); /* the last takes long */
+    size_t count = sizeof(formats) / sizeof(*formats) - (size % 8 != 0); /* the last is slow */
     for (size_t i = 0; i < count; i++) {
         struct input in = input_of(bytes, size);
         const struct export_options options = {.table = "samples"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: every reader on recordings that mix all kinds of items (mixed_recording.h), each
- * with a selection: a range, a stretch of time, a process, a thread, samples with the GIL.
+ * with a selection: a range, a time interval, a process, a thread, samples with the GIL.
  *
- * The first SELECT_BYTES bytes choose the command and the selection, the rest is the recording.
- * What is printed must be text (printed_text.h). One thread. */
+ * The first SELECT_BYTES bytes choose the command and the selection, the rest is the recording. The
+ * output must be text (printed_text.h). One thread. */
 #include "annot_program.h"
 #include "cmd.h"
 #include "mixed_recording.h"
@@ -18,8 +18,8 @@ enum { SELECT_BYTES = 8, WORDS_MAX = 40, TEXT_MAX = 128 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* FILE stands for the recording; options of the selection follow those with GIL where the command
- * has --gil, and all but that where it has not (PART). */
+/* FILE stands for the recording. The selection is inserted at GIL for commands with --gil, and
+ * without that option at PART for the others. */
 static const char *const commands[] = {
     "report --all GIL FILE",
     "report --json GIL FILE",
@@ -80,7 +80,7 @@ static void add_option(struct words *words, const char *name, const char *value)
     add(words, value);
 }
 
-/* Ranges of a name with blanks, quotes and patterns among them. */
+/* Returns a range, sometimes with blanks, quotes or patterns. */
 static const char *range_of(uint8_t byte)
 {
     return byte % 4 == 3 ? "*" : byte % 4 == 2 ? "[c-w]*" : mixed_names[byte / 4 % MIXED_NAMES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: the reader of recordings, and the pairing of what it reads. Beside not crashing,
- * every batch must stay in its limits, and every definition name what is there. */
+/* Fuzz target: the reader of recordings, and the pairing of its events. No crash, every batch must
+ * stay within its limits, and every definition refer to existing ones. */
 #include "format.h"
 #include "pass.h"
 #include "reader.h"
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What every consumer relies on. */
+/* The guarantees that every consumer relies on. */
 static void check_batch(const struct trace *trace, const struct event_batch *batch)
 {
     if (batch->thread >= trace_thread_count(trace) || batch->count > STORE_BATCH_MAX)
@@ -68,7 +68,7 @@ static void check_tracks(const struct trace *trace)
     }
 }
 
-/* Processes have parents that are there, and these a first one. */
+/* Processes have existing parents, and the chain of parents ends. */
 static void check_references(const struct trace *trace)
 {
     int64_t count = trace_process_count(trace), threads = trace_thread_count(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names from foreign bytes. The first byte tells what the rest is: 'E' an ELF image, 'J' a map of a
- * JIT compiler, anything else a mangled name. */
+/* Names from foreign bytes. The first byte chooses the kind of the rest: 'E' an ELF image, 'J' a
+ * map of a JIT compiler, else a mangled name. */
 #include "symbol_module.h"
 #include "symbol_name.h"
 #include "symbol_other.h"

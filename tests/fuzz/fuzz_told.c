@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel and its program tell, scrambled: perf records, lines of maps, code objects as a
- * program's memory has them. No crash, no overread, and what is accepted holds its contract.
+/* Scrambled data from the kernel and the program: perf records, lines of maps, code objects in a
+ * program's memory. No crash, no overread, and accepted data satisfies its contract.
  *
- * The first byte says which. */
+ * The first byte chooses the kind. */
 #include "frames.h"
 #include "proc_info.h"
 #include "processes.h"
@@ -38,7 +38,7 @@ static void tell_line(const uint8_t *bytes, size_t size)
     free(line);
 }
 
-/* A code object of an interpreter whose layout the input says too, and a look at a line of it. */
+/* A code object of an interpreter with a layout from the input, and a lookup of a line in it. */
 static void tell_code(const uint8_t *bytes, size_t size)
 {
     struct sampler_code head;
@@ -55,7 +55,7 @@ static void tell_code(const uint8_t *bytes, size_t size)
     memcpy(record, bytes, size);
     record->head.size = (uint32_t)size;
     int error = code_names_add(&codes, trace, &process, record);
-    assert(error == 0 || error == -EBADMSG); /* damaged, and said so */
+    assert(error == 0 || error == -EBADMSG); /* damaged, and reported as such */
     struct sampler_python place = {
         .code = record->code, .key = record->key, .instruction = (int32_t)record->head.tid};
     assert(code_names_frame(&codes, trace, &process, &place) >= 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the .eh_frame of a module: the table must be in order whatever comes, and walks by
- * it, over memory that is made of the same bytes, must end. */
+/* Arbitrary bytes as the .eh_frame of a module: the table must always be in order, and walks with
+ * it, over memory made of the same bytes, must end. */
 #include "unwind_stack.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Frames lie in the middle of the code, so that distances either way stay inside. */
+/* Frames are in the middle of the code, so that distances in both directions stay inside. */
 enum { FRAMES_ADDRESS = 0x10000000, CODE_SIZE = 0x20000000, DEPTH = 256, WALKS = 16 };
 
 static const char names[] = "\0.eh_frame\0.shstrtab";
@@ -98,7 +98,7 @@ static bool find(void *context, uint64_t address, struct unwind_place *ret_place
     return address < CODE_SIZE;
 }
 
-/* Small addresses lead into code, large ones to the stack again. */
+/* Small addresses lead into code, large ones back to the stack. */
 static bool read_word(void *context, uint64_t address, uint64_t *ret_value)
 {
     const struct memory *memory = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the corpus of fuzz_store: `make_store_corpus FOLDER`. To be run again when the format
- * changes. The seeds are one recording in the three forms that the target knows. */
+/* Writes the corpus of fuzz_store: `make_store_corpus FOLDER`. Run it again when the format
+ * changes. The seeds are one recording in the three forms that the target accepts. */
 #include "format.h"
 #include "made_sample.h"
 #include "stacks.h"
@@ -22,7 +22,7 @@ static const struct arg args[] = {{1, VALUE_STRING, {.uint64 = 1}},
                                   {1, VALUE_NONE, {0}},
                                   {1, VALUE_BOOL, {.uint64 = 1}}};
 
-/* What no output shows as it is. */
+/* A text that no output may print unchanged. */
 static const char hostile[] = "lo\x1b[2Jad,\"\r\n\t\x7f;<&\xc2\x9b";
 
 static struct trace *make_trace(void)
@@ -74,7 +74,7 @@ static struct trace *make_trace(void)
     return trace;
 }
 
-/* Some of each kind. */
+/* Some events of each kind. */
 static void make_events(uint32_t thread, int64_t time_ns)
 {
     uint64_t depth = 0;
@@ -167,8 +167,8 @@ static void save_whole(const char *folder, const char *name, uint8_t form, size_
         exit(1);
 }
 
-/* The chunks of the recording as a row of payloads: type, length, bytes; uncompressed, so that a
- * changed byte reaches the decoders. */
+/* The chunks of the recording as a sequence of payloads: type, length, bytes. They are
+ * uncompressed, so that a changed byte reaches the decoders. */
 static void save_payloads(const char *folder, size_t size)
 {
     static uint8_t raw[UINT16_MAX];

@@ -21,7 +21,7 @@ enum {
     PATHS = 12,
     TRACKS = 5,
     QUEUES = 2,
-    LANES = TRACKS + 1 + QUEUES, /* the device between them */
+    LANES = TRACKS + 1 + QUEUES, /* the device is between them */
     ARGS = 3,
     BEGIN_NS = 1000000000,
     OWN_SETS = 3,
@@ -78,7 +78,7 @@ static void add_processes(struct trace *trace)
     }
 }
 
-/* Calls have few roles, other observers up to 14; QUEUE_ROLE_PC stands far behind these. */
+/* Calls have few roles, other observers up to 14. QUEUE_ROLE_PC is far above these. */
 static uint16_t role_of(uint32_t scope)
 {
     uint32_t row = scope / OBSERVERS;
@@ -120,7 +120,7 @@ static void add_lanes(struct trace *trace)
     }
 }
 
-/* Functions of Python and of C, and the stacks and paths that they make. */
+/* Functions of Python and of C, and stacks and paths of them. */
 static void add_stacks(struct mixed *mixed)
 {
     struct stacks *stacks = trace_stacks(mixed->trace);
@@ -192,7 +192,7 @@ static void make_tables(struct mixed *mixed)
 static uint64_t depth_after(const struct lane_state *state, uint8_t byte)
 {
     uint64_t depth = state->depth ? state->depth - 1 : 0;
-    return byte < 240 ? depth : byte % 8u; /* some pops were lost, or their pushes were */
+    return byte < 240 ? depth : byte % 8u; /* some pops or their pushes were lost */
 }
 
 /* Half of the events are the program's own, or calls. */

@@ -12,7 +12,7 @@
 
 enum { TEXTS = 8, TEXT_SIZE = 3000, INPUTS_OF_A_SESSION = 64, HANDLES = 8 };
 
-/* Of the arena: there are no tests here. */
+/* Called by the arena: there are no tests here. */
 void test_fail(const char *file, int line, const char *format, ...)
 {
     va_list arguments;
@@ -31,7 +31,7 @@ uint64_t nvtx_take(struct nvtx_input *input, unsigned bytes)
     return value;
 }
 
-/* What calls gave, for those that follow. */
+/* Results of calls, as arguments of later calls. */
 static uint64_t handles[HANDLES];
 static unsigned handle_count;
 
@@ -59,7 +59,7 @@ const char *nvtx_take_text(struct nvtx_input *input)
         return NULL;
     if (kind == 1)
         return huge + nvtx_take(input, 2) % sizeof(huge);
-    for (unsigned i = 0; i < 31; i++) /* mostly no UTF-8 */
+    for (unsigned i = 0; i < 31; i++) /* usually not UTF-8 */
         at[i] = (char)nvtx_take(input, 1);
     at[31] = 0;
     return at;

@@ -14,7 +14,7 @@
 
 static int output = -1, before = -1;
 
-/* Of terminals; those of two bytes as well. */
+/* A control character of terminals, including those of two bytes. */
 static bool is_control(const char *text, off_t size)
 {
     unsigned char byte = (unsigned char)text[0];
@@ -36,7 +36,7 @@ static void check(const char *text, off_t size, const char *command)
     }
 }
 
-/* The first digits of 2^64 less a moment, in any unit of ten; a number of its own. */
+/* Finds the leading digits of 2^64 minus a moment, in any unit of ten, as a number of its own. */
 static void check_durations(const char *text, off_t size, const char *command)
 {
     static const char wrapped[] = "184467";

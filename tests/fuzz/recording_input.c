@@ -17,7 +17,7 @@ enum { FILE_MAX = 4 << 20, FILE_ID = 0x5eed };
 
 static uint8_t bytes[FILE_MAX];
 
-/* Makes the checksums of all chunks right that can be walked by their lengths. */
+/* Corrects the checksums of all chunks that can be reached by their lengths. */
 static size_t make_right(const uint8_t *data, size_t size)
 {
     struct store_file_header header = {.file_id = FILE_ID};

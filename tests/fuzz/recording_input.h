@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a recording of a fuzzer's bytes. The first byte chooses how the rest becomes a file: 0 as
- * it is; 1 as a file whose checksums are made right first, so that lengths and payloads get past
- * them; 2 as a row of payloads (type, 16-bit length, bytes), each made into a right chunk, so that
- * the decoders see every byte. One thread. */
+/* Makes a recording from a fuzzer's bytes. The first byte chooses how the rest becomes a file: 0
+ * unchanged. 1 as a file with corrected checksums, so that lengths and payloads get past them. 2 as
+ * a sequence of payloads (type, 16-bit length, bytes), each put into a valid chunk, so that the
+ * decoders see every byte. One thread. */
 #ifndef ANNOT_TEST_RECORDING_INPUT_H
 #define ANNOT_TEST_RECORDING_INPUT_H
 
@@ -11,7 +11,8 @@
 
 enum { RECORDING_INPUT_PATH = 64 };
 
-/* The descriptor of a file in memory, which the caller closes, and a path of it. -1: no input. */
+/* Returns the descriptor of a file in memory, which the caller closes, and its path. -1: no
+ * input. */
 int recording_input(const uint8_t *data, size_t size, char path[RECORDING_INPUT_PATH]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that calls every function of ITT once or a few times; test_itt.py knows what is to be
- * in the recording of it. */
+/* A program that calls every function of ITT once or a few times. test_itt.py has the expected
+ * contents of the recording. */
 #include "itt_part.h"
 
 #include <stdint.h>
@@ -52,7 +52,7 @@ static void emit_spans(void)
     __itt_task_begin_overlapped_ex(domain, NULL, 99, two, one, name("second"));
     __itt_task_end_overlapped(domain, one);
     __itt_task_end_overlapped_ex(domain, NULL, 0, two);
-    __itt_task_end_overlapped(domain, two); /* there is none */
+    __itt_task_end_overlapped(domain, two); /* it does not exist */
     __itt_region_begin(domain, one, __itt_null, name("region"));
     __itt_region_begin(domain, one, __itt_null, name("ignored"));
     __itt_region_end(domain, one);
@@ -146,7 +146,7 @@ static void emit_sync(void)
     __itt_sync_acquired(&object_a); /* without a wait */
     __itt_sync_destroy(&object_a);
     __itt_sync_releasing(&object_a);
-    __itt_fsync_prepare(&object_b); /* for checkers of locks */
+    __itt_fsync_prepare(&object_b); /* for lock checkers */
 }
 
 static void emit_pauses(void)
@@ -160,8 +160,8 @@ static void emit_pauses(void)
     __itt_task_begin(domain, __itt_null, __itt_null, name("shown"));
     __itt_pause();
     __itt_pause();
-    __itt_task_end(domain); /* of what is shown */
-    __itt_task_end(domain); /* of what is hidden */
+    __itt_task_end(domain); /* of the visible one */
+    __itt_task_end(domain); /* of the hidden one */
     __itt_resume();
     __itt_resume();
     __itt_detach();

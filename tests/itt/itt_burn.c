@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Half a second of CPU time in a task of ITT that lies in a range of C, and a tenth in neither; and
- * a shared object, IMAGE, that is loaded, calls ITT, and is unloaded before. */
+/* Half a second of CPU time in a task of ITT inside a range of C, and a tenth of a second in
+ * neither. Before, a shared object, IMAGE, is loaded, calls ITT, and is unloaded. */
 #include "itt_image.h"
 
 #include <annot/annot.h>
@@ -20,7 +20,7 @@ static void burn(double seconds)
         continue;
 }
 
-/* Nothing of the image is looked at when it has gone. */
+/* The image must not be accessed after it was unloaded. */
 static void come_and_go(const char *path)
 {
     void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of ITT with what programs may pass: any order, ids that repeat, texts that are long or no
- * UTF-8, handles that are NULL, types and lengths that are none, with and without a recording.
+/* Calls of ITT with any arguments that programs may pass: any order, repeated ids, texts that are
+ * long or not UTF-8, handles that are NULL, invalid types and lengths, with and without a
+ * recording.
  *
  * An input is a list of calls: a byte that selects one, and the bytes of its arguments. Pointers
- * are good or NULL, as nobody can check others. */
+ * are valid or NULL, since invalid ones cannot be checked. */
 #define ITT_INSIDE
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static unsigned byte(void)
     return at < end ? *at++ : 0;
 }
 
-/* NULL, a few bytes of the input, or these again and again. */
+/* Returns NULL, a few bytes of the input, or the same bytes repeated. */
 static const char *text(void)
 {
     static char buffer[TEXT_MAX + 1];
@@ -71,7 +72,7 @@ static size_t length_of(void)
     return lengths[byte() % 8];
 }
 
-/* Arrays are as long as they say. */
+/* Arrays are as long as claimed. */
 static size_t count_of(void)
 {
     return length_of() % 256;
@@ -103,7 +104,7 @@ static void make(void)
 
 static void nested(void)
 {
-    __itt_domain *in = domain(); /* once: macros name it more often */
+    __itt_domain *in = domain(); /* once: macros evaluate it several times */
     switch (byte() % 6) {
     case 0:
         __itt_task_begin(in, id(), id(), name());
@@ -127,7 +128,7 @@ static void nested(void)
 
 static void overlapping(void)
 {
-    __itt_domain *in = domain(); /* once: macros name it more often */
+    __itt_domain *in = domain(); /* once: macros evaluate it several times */
     __itt_id one = id();
     switch (byte() % 10) {
     case 0:
@@ -164,7 +165,7 @@ static void overlapping(void)
 
 static void describe(void)
 {
-    __itt_domain *in = domain(); /* once: macros name it more often */
+    __itt_domain *in = domain(); /* once: macros evaluate it several times */
     switch (byte() % 6) {
     case 0: {
         size_t count = count_of();
@@ -262,7 +263,7 @@ static void *run_inputs(void *context)
     for (int input = 0; input < 2000; input++) {
         for (size_t i = 0; i < sizeof(data); i++) {
             *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-            /* Mostly small numbers: those that select something. */
+            /* Usually small numbers, which select something. */
             data[i] = (uint8_t)(*state >> 40 & (i % 3 ? 15 : 255));
         }
         run_calls(data, 50 + (*state >> 50) % 550);
@@ -308,7 +309,7 @@ static void count_metadata(const struct seen_record *record, void *context)
     metadata_marks += record->kind == ANNOT_REC_MARK && strcmp(record->text, "metadata") == 0;
 }
 
-/* A task that was open when a recording ended is not around what the next one records. */
+/* A task that was open at the end of a recording is not part of the next one. */
 TEST(each_recording_begins_without_open_tasks)
 {
     struct seen seen;

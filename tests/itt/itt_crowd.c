@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks of several images, threads and forked children. Prints what was done, a line for each:
+/* Tasks of several images, threads and forked children. Prints the number of tasks, one line for
+ * each combination:
  *
  *     PID TID DOMAIN COUNT
  *
- * itt_crowd IMAGE_A IMAGE_B   shared objects, which are loaded in the middle */
+ * itt_crowd IMAGE_A IMAGE_B: two shared objects, which are loaded in between */
 #include "itt_image.h"
 
 #include <stdio.h>
@@ -62,7 +63,7 @@ static void run_threads(int seed)
         pthread_join(threads[i], NULL);
 }
 
-/* Begun by the program, ended by another thread in another image. */
+/* Ends tasks of the program in another thread and another image. */
 static void *end_all(void *argument)
 {
     void (*end)(unsigned long long number);
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    itt_image_work("program", 5); /* before the others are there */
+    itt_image_work("program", 5); /* before the others are loaded */
     account("program", 5);
     account("shared", 5);
     for (int i = 0; i < 2; i++) {

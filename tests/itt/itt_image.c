@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A shared object that is annotated for ITT; IMAGE is its name. */
+/* A shared object that is annotated for ITT. IMAGE is its name. */
 #include "itt_image.h"
 
 __attribute__((visibility("default"))) work_function image_work;
@@ -10,7 +10,7 @@ void image_work(int count)
     itt_image_work(IMAGE, count);
 }
 
-/* Of a task that another image has begun. */
+/* Ends a task that another image has begun. */
 void image_end(unsigned long long number)
 {
     __itt_domain *shared = __itt_domain_create("shared");

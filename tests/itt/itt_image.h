@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of an image with tables of ITT of its own: tasks in a domain that all images share, and in
- * one of its own. Included by the program and by its shared objects. */
+/* Work of an image with its own tables of ITT: tasks in a domain that all images share, and in its
+ * own domain. Included by the program and by its shared objects. */
 #ifndef ANNOT_TEST_ITT_IMAGE_H
 #define ANNOT_TEST_ITT_IMAGE_H
 

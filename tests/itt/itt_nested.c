@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of C and of ITT inside of one another, by a program that has libannot of its own. */
+/* Nested ranges of C and of ITT, in a program that has its own libannot. */
 #include "itt_part.h"
 
 #include <annot/annot.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The program's side of ITT, as small as it gets: pointers, their table, and the first call, which
- * loads the library that INTEL_LIBITTNOTIFY64 names. With ITT_REAL, that of an installed ITT.
+/* A minimal program's side of ITT: pointers, their table, and the first call, which loads the
+ * library in INTEL_LIBITTNOTIFY64. With ITT_REAL, that of an installed ITT.
  *
- * Every source that includes this has tables of its own, as every image has that was linked with
- * the static part of ITT. Written from the contract (itt_wire.h says where that stands). */
+ * Every source that includes this has its own tables, like every image linked with the static part
+ * of ITT. Written from the contract (see itt_wire.h for its source). */
 #ifndef ANNOT_TEST_ITT_PART_H
 #define ANNOT_TEST_ITT_PART_H
 
@@ -183,7 +183,7 @@ static void itt_part_init(void)
     image.is_initialized = 1;
 }
 
-/* At the first call of an image; an event of a domain whose flags are 0 is none. */
+/* Runs at the first call of an image. An event of a domain with flags 0 is ignored. */
 static inline struct itt_part *itt_call(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Begins and ends a task again and again until standard input ends: for recordings that begin
- * later. Prints "ready" after the first, and at the end how many there were and the flags of their
- * domain. A counter goes up with each. With an argument, all that while paused; a child that forks
- * ends its own pause last. */
+/* Begins and ends a task repeatedly until standard input ends, for recordings that begin later.
+ * Prints "ready" after the first one, and at the end the number of tasks and the flags of their
+ * domain. A counter increases with each. With an argument, it is paused all the time. A forked
+ * child ends its own pause at the end. */
 #include "itt_part.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Another tool that listens to ITT: writes a line for each call into the file that ITT_TOOL_OUT
- * names. Its domains, names and counters are its own: given others, it says so. */
+/* Another tool that listens to ITT: writes a line for each call to the file in ITT_TOOL_OUT. It has
+ * its own domains, names and counters, and reports if it gets others. */
 #include "itt_wire.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs that are annotated for ITT, recorded as they are: what they call is in the recording."""
+"""Programs that are annotated for ITT are recorded unchanged: their calls are in the recording."""
 
 import collections
 import os
@@ -123,7 +123,7 @@ OTHERS = [
 PAUSES = [
     mark("not paused"), start("paused", "itt"), END,
     push("shown"), start("paused", "itt"), POP, END,
-    start("paused", "itt"),  # for good
+    start("paused", "itt"),  # without an end
 ]
 
 
@@ -156,7 +156,7 @@ def the_real_static_part_says_the_same(home):
 
 @case
 def arrows_lead_from_ids_to_whoever_names_them(home):
-    """`child` is the successor of `with id`, by one arrow, and depends on it, by the other."""
+    """One arrow shows that `child` is the successor of `with id`, the other a dependency."""
     dump = recorded(home, program("emit_itt"))
     flows = [(event["kind"], event["id"]) for event in dump.events if "flow" in event["kind"]]
     own, relation = flows[0][1], flows[1][1]
@@ -182,7 +182,7 @@ def ranges_of_c_and_itt_nest(home):
 
 @case
 def samples_fall_into_tasks(home):
-    """Also with an image that was unloaded again, which begins and ends tasks of its own."""
+    """Also with an image that was unloaded again, and begins and ends its own tasks."""
     done = home.record(program("itt_burn"), program("itt_image_a.so"), options=("--rate", "499"))
     dump = home.dump(done.ok().path, "--samples")
     samples = Samples(dump)
@@ -198,7 +198,7 @@ def samples_fall_into_tasks(home):
 
 
 def crowd_counts(dump):
-    """{(pid, tid, domain): nested tasks}, and the overlapped ones by pid."""
+    """Return {(pid, tid, domain): nested tasks}, and the overlapped ones by pid."""
     pids = {process["ordinal"]: process["pid"] for process in dump.processes}
     threads = {thread["ordinal"]: thread for thread in dump.threads}
     tasks, spans, open_ranges = collections.Counter(), collections.Counter(), collections.Counter()
@@ -254,7 +254,7 @@ def recording_may_begin_later(home):
 
 @attach_case
 def pause_that_a_recording_meets_is_in_it(home):
-    """Else a program that is paused looks as one that has no tasks."""
+    """Otherwise a paused program looks like one without tasks."""
     home.environment["INTEL_LIBITTNOTIFY64"] = str(LIBRARY)
     ticks = home.start(program("itt_ticks"), "paused", stdin=-1, stdout=-1)
     equal(ticks.stdout.readline(), b"ready\n", "the first line")
@@ -281,7 +281,7 @@ def domains_are_filtered_as_all_are(home):
 
 @case
 def tool_that_was_set_before_hears_the_same(home):
-    """With its own domains, names and counters, whether annot stands before it or not."""
+    """With its own domains, names and counters, with and without annot in the chain before it."""
     home.environment["INTEL_LIBITTNOTIFY64"] = str(program("itt_tool.so"))
     heard = []
     for name in ("bare", "behind"):

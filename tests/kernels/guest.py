@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The machine's file system, in memory: every file stands where it stands here, so that paths that
-were compiled in hold. Its init runs each step and prints `STEP name` before and `END name status`
-after it."""
+"""The machine's file system, in memory: every file has the same path as on the host, so that
+compiled-in paths are valid. Its init runs each step and prints `STEP name` before and `END name
+status` after it."""
 
 import pathlib
 import shlex
@@ -13,7 +13,7 @@ import sysconfig
 TESTS = ("bpf-native", "bpf-life", "bpf-python", "bpf-sleepers", "bpf-fields")
 RECORD_HZ = 499
 
-# One function that computes and one that sleeps, for the report to name.
+# A function that computes and one that sleeps, for the report.
 PROGRAM = """
 import time
 
@@ -57,7 +57,7 @@ STEP_S = 150
 
 
 def libraries(program):
-    """The shared libraries that a program loads, its own loader among them."""
+    """Return the shared libraries that a program loads, including its dynamic loader."""
     lines = subprocess.run(["ldd", str(program)], check=False, capture_output=True, text=True)
     return [word for line in lines.stdout.splitlines() for word in line.split()
             if word.startswith("/")]
@@ -76,7 +76,7 @@ def place_program(root, path):
 
 
 def place_python(root):
-    """The interpreter that runs this, with its library; returns its path."""
+    """Copy the current interpreter with its library, and return its path."""
     python = pathlib.Path(sys.executable).resolve()
     library = pathlib.Path(sysconfig.get_path("stdlib"))
     place_program(root, python)
@@ -101,7 +101,7 @@ def steps(build, python, tests):
 
 
 def make_initramfs(build, place, tests):
-    """The archive that a kernel boots from."""
+    """Return the archive that a kernel boots from."""
     root = place / "root"
     for folder in ("bin", "proc", "sys", "dev", "tmp", "root", "etc"):
         (root / folder).mkdir(parents=True)

@@ -4,11 +4,11 @@
 
     run.py BUILD KERNEL... [--rung bpf|remote] [--test NAME]... [--log FOLDER]
 
-KERNEL: an image (vmlinuz), a package that holds one (.deb), or the name of such a package, which is
-then downloaded from apt's configured sources. --rung is what all of them are expected to sample by;
-tests of the BPF programs run with "bpf" only. Each boots from memory with this build's annot, the
-tests and the interpreter that runs this script; what it prints is checked here. Exit status 1 if
-anything failed, 77 if a tool is missing.
+KERNEL: an image (vmlinuz), a package that contains one (.deb), or the name of such a package, which
+is then downloaded from apt's configured sources. --rung is the expected way of sampling on all of
+them; tests of the BPF programs only run with "bpf". Each boots from memory with this build's annot,
+the tests and the current interpreter, and its output is checked here. Exit status 1 if anything
+failed, 77 if a tool is missing.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from guest import TESTS, make_initramfs
 from verdict import judge
 
 TOOLS = ("qemu-system-x86_64", "busybox", "cpio", "ldd")
-BOOT_S = 600  # without hardware help a machine is slower than this one by an order of magnitude
+BOOT_S = 600  # without hardware support a machine is slower than this one by an order of magnitude
 
 
 def image_of_package(package, place):
-    """The kernel image inside of a package."""
+    """Return the kernel image inside a package."""
     folder = place / package.stem
     subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
     images = [*folder.glob("boot/vmlinuz*"), *folder.glob("**/lib/modules/*/vmlinuz")]
@@ -49,7 +49,7 @@ def kernel_image(name, place):
 
 
 def boot(image, initramfs, accelerator, log):
-    """What the machine prints on its serial line; it ends by itself or after BOOT_S."""
+    """Return the machine's output on the serial line. It ends by itself or after BOOT_S."""
     command = ["nice", "-n", "15", "qemu-system-x86_64", "-kernel", str(image), "-initrd",
                str(initramfs), "-append", "console=ttyS0 loglevel=4 panic=-1", "-cpu", "max",
                "-accel", accelerator, "-smp", "2", "-m", "1500", "-nographic",

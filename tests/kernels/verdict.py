@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a machine printed, held against what it should have."""
+"""Compares the output of a machine with the expected output."""
 
 import re
 
-# By rung: what steps must print (a pattern each).
+# The patterns that the output of each step must match, by rung.
 EXPECTED = {
     "bpf": {
         "doctor": (r"yes +eBPF",),
@@ -20,8 +20,8 @@ EXPECTED = {
     },
 }
 
-# Cases that count samples in a time, and shares of them that the beginnings and ends of threads
-# spoil where these take long: an emulated machine is too slow. COMPLETE of their stacks must be so.
+# Cases that count samples within a time, and shares of them that slow starts and ends of threads
+# distort: an emulated machine is too slow. COMPLETE of their stacks must be complete.
 SLOW = {
     "deep_recursion_is_walked_to_its_root_frame_by_frame",
     "stacks_of_every_interpreter_are_whole_and_true",
@@ -31,7 +31,7 @@ COMPLETE = 0.95
 
 
 def sections(text):
-    """name -> (status, output) of each step; status None: it never ended."""
+    """Return {name: (status, output)} of the steps. A status of None means that it never ended."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc", "", text)
     found = {}
     for part in re.split(r"(?m)^STEP ", text)[1:]:
@@ -42,7 +42,7 @@ def sections(text):
 
 
 def failed_cases(output):
-    """Cases of a test program that failed, but for those that only speed decides."""
+    """Return the failed cases of a test program, except those that only fail because of speed."""
     return sorted(set(re.findall(r"(?m)^FAIL (\w+)$", output)) - SLOW)
 
 
@@ -58,7 +58,7 @@ def faults_of_stacks(output):
 
 
 def faults_of_test(status, output, guarded):
-    """guarded: on this kernel user memory is not always read, so stacks are missing."""
+    """guarded: on this kernel user memory is not always readable, so stacks are missing."""
     wrong = [f"{name} failed" for name in failed_cases(output)]
     if not guarded:
         wrong += faults_of_stacks(output)
@@ -72,7 +72,7 @@ def faults_of_test(status, output, guarded):
 
 
 def faults(name, found, rung):
-    """What is wrong with one step."""
+    """Return the errors of one step."""
     status, output = found[name]
     if name == "over":
         return []
@@ -87,7 +87,7 @@ def faults(name, found, rung):
 
 
 def judge(text, rung):
-    """Prints a line for each step, and the output of those that failed. True: all is well."""
+    """Print a line for each step, and the output of failed ones. Return True if all passed."""
     found = sections(text)
     good = True
     for name, (_, output) in found.items():
