@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A bare CUPTI client that keeps the activity buffers as they come, for tests without a GPU.
+/* A bare CUPTI client that stores the activity buffers unchanged, for tests without a GPU.
  *
  * Loaded by the driver through CUDA_INJECTION64_PATH. Settings are environment variables:
- *   KEEP_FILE    where buffers go; without it they are thrown away
- *   KEEP_KINDS   kinds of activities, by number: "10,1,2,4" (default: those of a timeline)
- *   KEEP_MODE    "on" from the start (default), "signal": SIGUSR2 opens and shuts a window,
- *                "finalize": as signal, and cuptiFinalize at each end; "calls": callbacks alone
- *   KEEP_CLOCK   "monotonic": by cuptiActivityRegisterTimestampCallback; else CUPTI's own
+ *     KEEP_FILE    the output file; without it buffers are discarded
+ *     KEEP_KINDS   kinds of activities, by number: "10,1,2,4" (default: those of a timeline)
+ *     KEEP_MODE    "on" from the start (default), "signal": SIGUSR2 opens and shuts a window,
+ *                  "finalize": as signal, and cuptiFinalize at each end; "calls": callbacks alone
+ *     KEEP_CLOCK   "monotonic": by cuptiActivityRegisterTimestampCallback; else CUPTI's own
  *
- * The file is a sequence of parts {u32 type, u32 size, size bytes, to a multiple of 8}, all
- * numbers little endian; the struct declarations below are the description of it. One thread
- * writes at a time (a lock); nothing here is fit for production. */
+ * The file is a sequence of parts {u32 type, u32 size, size bytes, to a multiple of 8}, all numbers
+ * little endian. The struct declarations below describe it. One thread writes at a time (a lock).
+ * This code is not meant for production. */
 #define _GNU_SOURCE
 #include <cupti.h>
 #include <fcntl.h>
@@ -56,13 +56,12 @@ struct part_buffer { /* followed by valid_size bytes */
     uint32_t stream_id, tid;
 };
 
-struct part_switch { /* a window opens or shuts; how long that took */
+struct part_switch { /* a window opens or shuts, and the time it took */
     uint64_t monotonic_ns, took_ns;
     uint32_t on, tid;
 };
 
-/* PART_NAME: u64, then a kernel's name: what the pointers to names in the buffer before it meant.
- */
+/* PART_NAME: u64, then a kernel's name: the target of a name pointer in the previous buffer. */
 
 enum { BUFFER_SIZE = 1 << 20, NAMES_MAX = 64 };
 
@@ -111,7 +110,7 @@ static void check(CUptiResult result, const char *what)
 #define FIELD(type, name)                                                                          \
     fprintf(out, "%s %s %zu %zu\n", #type, #name, offsetof(type, name), sizeof(((type *)0)->name))
 
-/* Where the fields stand that a reader needs: "STRUCT FIELD OFFSET SIZE" a line. */
+/* The offsets of the fields that a reader needs: "STRUCT FIELD OFFSET SIZE" a line. */
 static void put_layout(void)
 {
     char *text = NULL;
@@ -163,7 +162,7 @@ static void CUPTIAPI requested(uint8_t **buffer, size_t *size, size_t *max_recor
     *max_records = 0;
 }
 
-/* Each name once. */
+/* Writes each name once. */
 static void put_name(const char *name)
 {
     static const char *known[NAMES_MAX];
@@ -215,7 +214,7 @@ static void CUPTIAPI called(void *context, CUpti_CallbackDomain domain, CUpti_Ca
     put(PART_CALL, &call, sizeof(call), NULL, 0);
 }
 
-/* The launches alone: kernels and graphs, in the forms of this driver. */
+/* Only the launches: kernels and graphs, in the forms of this driver. */
 static void enable_calls(void)
 {
     static const CUpti_CallbackId ids[] = {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A CUDA program that knows what it did: kernels, copies, graphs, contexts, on several threads.
+/* A CUDA program that logs its own activity: kernels, copies, graphs, contexts, on several threads.
  *
- *   scene SCENE [COUNT]     streams copies graph contexts sync jit loop graphloop killed window
+ *     scene SCENE [COUNT]     streams copies graph contexts sync jit loop graphloop killed window
  *
- * Prints one line of JSON: how often each thing was called, and times by CUDA events, so that what
- * a profiler recorded can be held against it. Kernels are compiled at run time (NVRTC); only the
- * driver is used. "loop" and "graphloop" are for what a profiler costs: COUNT launches of an empty
+ * Prints one line of JSON: the number of calls of each kind, and times by CUDA events, for
+ * comparison with a profiler's recording. Kernels are compiled at run time (NVRTC). It only uses
+ * the driver. "loop" and "graphloop" measure the cost of a profiler: COUNT launches of an empty
  * kernel, wall and CPU time of the launching thread. Any CUDA error ends the program with status 1.
- * With -DSCENE_RANGES, the scene is a range of annot, and so is each of its threads: "lane 0".
- */
+ * With -DSCENE_RANGES, the scene is a range of annot, and so is each of its threads: "lane 0". */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <nvrtc.h>
@@ -233,7 +232,7 @@ static void scene_contexts(int count)
     printf("{\"scene\": \"contexts\", \"contexts\": 2, \"spin\": %d}\n", 2 * count);
 }
 
-/* Waits of each kind; a stream that waits for another one's event. */
+/* Waits of each kind, and a stream that waits for another one's event. */
 static void scene_sync(int count)
 {
     CUstream streams[2];
@@ -267,7 +266,8 @@ static void scene_jit(int count)
     printf("{\"scene\": \"jit\", \"loads\": %d, \"empty\": %d}\n", count, count);
 }
 
-/* What a profiler costs: the launching thread's time per launch, and until all is done. */
+/* The cost of a profiler: the launching thread's time per launch, and the time until all is
+ * done. */
 static void scene_loop(int count, int kernels_a_graph)
 {
     CUstream stream;
@@ -296,7 +296,7 @@ static void scene_loop(int count, int kernels_a_graph)
            (double)(now_ns(CLOCK_PROCESS_CPUTIME_ID) - all) / count);
 }
 
-/* Killed with kernels done, one running and some queued. */
+/* Killed while kernels have ended, are running, and are queued. */
 static void scene_killed(int count)
 {
     CUstream stream;
@@ -313,7 +313,7 @@ static void scene_killed(int count)
     kill(getpid(), SIGKILL);
 }
 
-/* Four windows by signal to ourselves (SIGUSR2: the recorder opens or shuts), with times. */
+/* Four windows by a signal to itself (SIGUSR2: the recorder opens or shuts), with times. */
 static void scene_window(int count)
 {
     CUstream stream;
@@ -337,8 +337,8 @@ static void scene_window(int count)
     printf("]}\n");
 }
 
-/* Steps of ten kernels in a range each, with three behind it; how long the launching thread took
- * for each range, which is where a window opens. */
+/* Steps of ten kernels in a range each, with three after it, and the launching thread's time for
+ * each range, which is where a window opens. */
 static void scene_steps(int count)
 {
     CUstream stream;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Packs a build for a machine with a GPU that has none of annot's libraries: annot and
-# libannot-gpu.so with all they need but the C library. usage: pack.sh BUILD OUT
+# libannot-gpu.so with all dependencies except the C library. usage: pack.sh BUILD OUT
 set -euo pipefail
 build=$1 out=$2
 rm -rf "$out"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# On a machine with an NVIDIA GPU and a CUDA toolkit: build scene and keep, record every scene into
-# OUT, and print what CUPTI costs. usage: record.sh OUT
+# On a machine with an NVIDIA GPU and a CUDA toolkit: builds scene and keep, records every scene
+# into OUT, and prints the cost of CUPTI. usage: record.sh OUT
 set -euo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 cd "$(dirname "$0")"

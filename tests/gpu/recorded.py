@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads what gpu_keep.c wrote: activity buffers of CUPTI and the callbacks beside them.
+"""Reads files of gpu_keep.c: activity buffers of CUPTI and the callbacks.
 
-    recorded.py FILE.cupti.xz     prints the activities, a line each
+    recorded.py FILE.cupti.xz  prints the activities, a line each
 
-The file describes itself: its layout part has the place of each field in CUPTI's records, by the
-headers of the machine that recorded. Times are nanoseconds; clock parts pair CLOCK_MONOTONIC with
+The file describes itself: its layout part has the offset of each field in CUPTI's records, from the
+headers of the machine that recorded. Times are nanoseconds. Clock parts pair CLOCK_MONOTONIC with
 CUPTI's own clock.
 """
 
@@ -52,7 +52,7 @@ class Recorded:
         default_factory=lambda: collections.defaultdict(dict))
 
     def activities(self) -> Iterator[dict]:
-        """Each record as {"kind": name, field: number, ...}; a kernel's name as text."""
+        """Yield each record as {"kind": name, field: number, ...}, with a kernel's name as text."""
         for _, data in self.buffers:
             at = 0
             while at < len(data):
@@ -66,7 +66,8 @@ class Recorded:
                 at += size
 
     def launches(self) -> list[tuple[int, ...]]:
-        """Callbacks at the begin of launching calls: time, domain, id, site, correlation, ..."""
+        """Return callbacks at the begin of launching calls: time, domain, id, site, correlation,
+        ..."""
         return [call for call in self.calls if call[3] == 0]
 
 

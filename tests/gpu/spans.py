@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a recording has of GPUs, read by the second reader of recordings (tests/golden), so that
-nothing of annot is needed to check annot.
+"""The GPU contents of a recording, read by the second reader of recordings (tests/golden), so that
+no part of annot is used to check annot.
 
-    spans.py FILE.annot     prints the spans, a line each, and the counts"""
+    spans.py FILE.annot  prints the spans, a line each, and the counts
+"""
 
 import bisect
 import collections
@@ -41,7 +42,7 @@ class Span:
 
 
 class Recorded(read_recording.Recording):
-    """Spans and counts; the sums of the other reader are left out."""
+    """Spans and counts. The sums of the other reader are left out."""
 
     def __init__(self, data):
         self.events = []
@@ -60,7 +61,7 @@ class Recorded(read_recording.Recording):
         pass
 
     def open_ranges(self):
-        """By thread: times, and from each on the names of what is open."""
+        """Return the times of each thread, with the names of the ranges open from each time on."""
         told = collections.defaultdict(list)
         for event in self.events:
             if event["shape"].kind in (PUSH, POP):
@@ -104,7 +105,7 @@ class Recorded(read_recording.Recording):
 
     @property
     def counts(self):
-        """Of all processes; those that are there."""
+        """Return the sums over all processes that have counts."""
         sums = collections.Counter()
         for process in self.processes.values():
             for name, count in zip(COUNTS, process["queued:"]):
@@ -113,7 +114,7 @@ class Recorded(read_recording.Recording):
 
     @property
     def marks(self):
-        """Texts and key-values."""
+        """Return texts and key-values."""
         return [(self.text(event["shape"].name),
                  {self.text(key): self.text(value) if kind == 5 else value
                   for key, kind, value in event["args"]}) for event in self.events
@@ -126,18 +127,18 @@ class Recorded(read_recording.Recording):
 
     @property
     def devices(self):
-        """What was told of devices: (name, key-values)."""
+        """Return the facts about devices: (name, key-values)."""
         return [(text, args) for text, args in self.marks
                 if not text.startswith(("GPU: ", "GPU window "))]
 
     @property
     def windows(self):
-        """Key-values of each window that was opened, and of each that was shut."""
+        """Return the key-values of each window that was opened, and of each that was shut."""
         return ([args for text, args in self.marks if text == "GPU window opened"],
                 [args for text, args in self.marks if text == "GPU window shut"])
 
     def windows_us(self):
-        """What it took to open and to shut each window."""
+        """Return the time it took to open and to shut each window."""
         return [(span.name.rpartition(" ")[2], (span.end_ns - span.begin_ns) / 1e3)
                 for span in self.spans if span.name.endswith(("window opens", "window shuts"))]
 
@@ -146,7 +147,8 @@ class Recorded(read_recording.Recording):
 
 
 def read(path, annot=None):
-    """The recording in a file. `annot`: its folder may have the libzstd that this machine has not.
+    """Read the recording in a file. `annot`: its folder may have a libzstd if this machine has
+    none.
     """
     if annot:
         for library in (pathlib.Path(annot).parent.parent / "lib").glob("libzstd.so*"):

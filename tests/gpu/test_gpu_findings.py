@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the diagnosis says of GPUs: made-up training loops, as torch.profiler writes them, of which
-each has one fault, and healthy ones.
+"""The findings about GPUs in the diagnosis: made-up training loops, in the format of
+torch.profiler, each with one fault, and healthy ones.
 
-    test_gpu_findings.py ANNOT TRUTH_PROGRAM"""
+    test_gpu_findings.py ANNOT TRUTH_PROGRAM
+"""
 
 import json
 import pathlib
@@ -18,7 +19,7 @@ failed = 0
 
 
 class Loop:
-    """Times are microseconds. A launch takes 5 of the thread."""
+    """Times are in microseconds. A launch takes 5 of the thread."""
 
     def __init__(self):
         self.events, self.at, self.free, self.number = [], 0, 0, 0
@@ -84,11 +85,11 @@ def a_loader_that_is_late_starves_the_gpu():
         loop.op("next(loader)", 3000)
         for _ in range(4):
             loop.launch(500)
-        loop.at = max(loop.at, loop.free)  # as if it had waited, but nobody told
+        loop.at = max(loop.at, loop.free)  # as if it had waited, but unreported
     found = loop.findings()
     check("loader", set(found), {"gpu_starved"})
     row = found["gpu_starved"]
-    # From the end of what a step launched to the first launch of the next one.
+    # From the end of a step's work to the first launch of the next one.
     check("loader: cost", row["cost"], 19 * 3_000_000)
     check("loader: whole", row["whole"], loop.free * 1000 - 3_000_000)
     holds("loader", "19 times, 3.00 ms each", row["finding"])
@@ -153,7 +154,7 @@ def a_loop_that_runs_ahead_of_the_gpu_is_healthy():
 def work_that_begins_late_is_said():
     loop = Loop()
     for number in range(10):
-        loop.free += 500  # something else keeps it
+        loop.free += 500  # other work keeps it
         loop.launch(500)
     check("late", loop.findings(), {})
     holds("late", "busy 50 %", loop.report())
@@ -226,7 +227,7 @@ def a_recording_says_what_the_thread_did():
     holds("recorded", "passes in data.load", row["evidence"])
     waits = re.search(r"The thread that launches (.*?) (\w+) \(truth_program\) for ",
                       row["evidence"])
-    if report["waits"]:  # with eBPF; on a busy machine it is ready rather than waits
+    if report["waits"]:  # with eBPF; on a busy machine it is ready instead of waiting
         check("recorded: where", waits and waits[2], "main")
     if waits and waits[1] == "waits in":
         holds("recorded", "data loader", row["advice"])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The view of GPUs on the page of annot html, in a real browser, against the report.
+"""The GPU view on the page of annot html, in a real browser, compared with the report.
 
-    test_gpu_page.py ANNOT TRUTH_PROGRAM FOLDER     pages and pictures are left in FOLDER
+    test_gpu_page.py ANNOT TRUTH_PROGRAM FOLDER  pages and pictures are left in FOLDER
 
-Exit status 0, 1, or 77 if Chromium or playwright is not there."""
+Exit status 0, 1, or 77 if Chromium or playwright is not available.
+"""
 
 import pathlib
 import subprocess

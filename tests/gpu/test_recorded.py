@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What CUPTI told of programs that know what they did: counts, bytes, order and times agree.
+"""CUPTI's data about programs that log their own activity: counts, bytes, order and times agree.
 
-The buffers in recorded/ are those of a real GPU (README.md); the numbers that the programs printed
-lie beside them. So whatever replays the buffers has a truth to be held against."""
+The buffers in recorded/ are those of a real GPU (README.md), next to the numbers that the programs
+printed. They are the reference for replays of the buffers.
+"""
 
 import collections
 import json
@@ -111,7 +112,7 @@ def numbers_of_calls_begin_anew_after_finalize():
     assert len(activities["kernel"]) == 2001 * opened
     assert len({kernel["correlationId"] for kernel in activities["kernel"]}) == 2001
     assert len(got.launches()) == 2001 * opened
-    assert sum(head[4] for head, _ in got.buffers) == opened - 1  # told as dropped: one a window
+    assert sum(head[4] for head, _ in got.buffers) == opened - 1  # reported dropped: one a window
 
 
 def torch_launches_match():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `annot report` says of GPUs, to the nanosecond: computed anew from what the second reader of
-recordings finds, in the simplest way there is.
+"""The numbers of `annot report` about GPUs, to the nanosecond: computed again from the data of the
+second reader of recordings, in the simplest way.
 
     test_truth.py ANNOT TRUTH_PROGRAM [FAKE_CUPTI FAKE_PROGRAM]
 
-With a replaying libcupti, what a real GPU did is held to the same."""
+With a replaying libcupti, the same is checked for the data of a real GPU.
+"""
 
 import collections
 import dataclasses
@@ -34,7 +35,7 @@ class Range:
 
 
 def record(*command, options=(), **settings):
-    """(what the second reader finds, the tables of the report)"""
+    """Return (the data of the second reader, the tables of the report)."""
     out = replay.folder / "truth.annot"
     subprocess.run([ANNOT, "record", "--force", "--no-sample", *options, "-o", out, "--", *command],
                    env={**os.environ, **settings}, check=True, capture_output=True, timeout=100)
@@ -43,7 +44,7 @@ def record(*command, options=(), **settings):
 
 
 def ranges_of(recorded):
-    """All ranges that ended, of all threads."""
+    """Return all ranges that ended, of all threads."""
     found = []
     for times, stacks in recorded.open_ranges().values():
         open_at, before = [], ()
@@ -75,7 +76,7 @@ def length(merged):
 
 
 def near(got, wanted):
-    """As a histogram tells it."""
+    """Compare with the precision of a histogram."""
     return got is not None and abs(got - wanted) <= wanted / 64
 
 
@@ -87,9 +88,9 @@ def quantile(values, fraction):
 def check_names(recorded, tables):
     by_name = collections.defaultdict(list)
     for span in recorded.spans:
-        if not span.queue: # what a thread did itself is among its ranges
+        if not span.queue: # the thread's own activities are among its ranges
             continue
-        if span.name.endswith(("window rests", "window goes on")): # instants, which took no time
+        if span.name.endswith(("window rests", "window goes on")): # instants, without a duration
             assert span.begin_ns == span.end_ns
             continue
         by_name[span.role, span.name, span.args.get("direction") or None].append(
@@ -123,7 +124,7 @@ def check_shapes(recorded, tables):
 
 
 def check_sources(tables, work):
-    """The innermost range from which most of the time of each name was launched."""
+    """Return the innermost range that launched most of the time of each name."""
     times = collections.defaultdict(collections.Counter)
     for span in work:
         if span.origin_ns is not None:
@@ -139,7 +140,7 @@ def check_sources(tables, work):
 
 
 def sums_by_path(work):
-    """By path, and those below; () are those of no range."""
+    """By path, including those below. () is work without a range."""
     sums = collections.defaultdict(lambda: collections.defaultdict(int))
     delays = collections.defaultdict(list)
     for span in work:
@@ -178,7 +179,7 @@ def check_sums(row, sums, delays):
 
 
 def watched_of(recorded, busy):
-    """When a window was open, or work is known to have run; None: always."""
+    """When a window was open, or work is known to have run. None: always."""
     edges = sorted((span.end_ns, span.name.endswith(("opens", "goes on")))
                    if not span.name.endswith("shuts") else (span.begin_ns, False)
                    for span in recorded.spans if "window" in span.name)
@@ -194,7 +195,7 @@ def watched_of(recorded, busy):
 
 
 def asked_for(work):
-    """When something was launched that had not ended."""
+    """When launched work had not ended."""
     return union((min(span.origin_ns, span.begin_ns)
                   if span.origin_ns is not None and not (span.args.get("graph") and
                                                          span.role != "graph")
@@ -273,7 +274,7 @@ def check(recorded, tables):
 def a_program_is_reported_as_it_was():
     recorded, tables = record(PROGRAM, "20")
     work = check(recorded, tables)
-    # What the program says of itself.
+    # The program's own numbers.
     assert len(work) == 1 + 20 * (1 + 8 + 1 + 4 + 1) + 20, len(work)
     forward = next(row for row in tables["gpu_ranges"] if row["path"] == "step/forward")
     assert forward["gpu_ns"] == 20 * 1000 * (4 * 180 + 7 * 6 + 4 * 20), forward
@@ -300,7 +301,7 @@ def the_headline_says_what_the_tables_say():
 
 
 def headline_of(events):
-    """Of a trace as torch.profiler writes them, in microseconds."""
+    """From a trace in the format of torch.profiler, in microseconds."""
     trace, out = replay.folder / "made.json", replay.folder / "made.annot"
     trace.write_text(json.dumps({"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, **event}
                                                  for event in events]}))
@@ -366,7 +367,7 @@ def products_that_take_half_again_as_long_are_slower():
     one = differences(sides[0][0], sides[1][0])  # one of each: by batches of single kernels
     each = row_of(one["gpu_kernels"], "ampere::gemm<…>", "each")
     assert each["verdict"] == "slower" and each["change"] > 0.4, each
-    # Not the first screen: where the machine is busy, waits of the host differ more.
+    # Not the first screen: on a busy machine, waits of the host differ more.
     text = subprocess.run([ANNOT, "diff", "--all", sides[0][0], sides[1][0]], check=True,
                           capture_output=True, text=True).stdout
     total = r"^ampere::gemm<…> +total +8\.68 ms +13\.0 ms +\+50 % "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that trains nothing: it marks its steps, and reports the kernels and copies of a device
- * that is not there, as libannot-gpu would. What a report says of it is computed anew from the
- * recording by test_truth.py.
+/* A program that imitates training: it marks its steps, and reports the kernels and copies of a
+ * nonexistent device, as libannot-gpu would. test_truth.py computes the report's numbers again from
+ * the recording.
  *
- *     truth_program [STEPS [PERCENT]]     its products take so much of their usual time */
+ *     truth_program [STEPS [PERCENT]]     its products take this percentage of their usual time */
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
@@ -27,7 +27,7 @@ struct launch {
 };
 
 static uint64_t percent = 100;
-static uint64_t free_ns[3]; /* when a stream is done with all it has */
+static uint64_t free_ns[3]; /* when a stream has finished its work */
 
 static uint64_t now_ns(void)
 {
@@ -72,7 +72,7 @@ static annot_category category_of(uint16_t role)
     return annot_category_observed(domain, names[role], ANNOT_OBSERVER_CUPTI, role);
 }
 
-/* It begins 4 us from now, or when the stream has done what is before. */
+/* It begins 4 us from now, or when the stream has finished the previous work. */
 static void launch(const struct launch *what)
 {
     uint64_t *free = &free_ns[what->stream], begin = now_ns() + 4 * US;
@@ -176,7 +176,7 @@ static void *help(void *context)
     return NULL;
 }
 
-/* What warps of it waited for, at so many places. */
+/* The wait reasons of its warps, at this many places. */
 static void sample(const char *kernel_name, unsigned places)
 {
     for (uint64_t place = 1; place <= places; place++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A libcupti for machines without a GPU: the functions that annot uses, with the rules that hold on
- * a machine with one. fake_replay.c says what there is to deliver.
+/* A libcupti for machines without a GPU: the functions that annot uses, with the rules that apply
+ * on a machine with one. See fake_replay.c for the data it delivers.
  *
- * FAKE_CUPTI_VERSION   what cuptiGetVersion says (130000)
- * FAKE_CUPTI_HOLDER    the name of another subscriber: cuptiSubscribe answers 39
- * FAKE_CUPTI_SHARES    that one lets others in, by the functions of fake_shared.c
- * FAKE_CUPTI_FORGETS   somebody calls cuptiFinalize when nobody is subscribed: no clock any more,
- * and other names of kernels where those had been
+ *     FAKE_CUPTI_VERSION   the result of cuptiGetVersion (130000)
+ *     FAKE_CUPTI_HOLDER    the name of another subscriber: cuptiSubscribe answers 39
+ *     FAKE_CUPTI_SHARES    that one accepts others, through the functions of fake_shared.c
+ *     FAKE_CUPTI_FORGETS   another tool calls cuptiFinalize while there is no subscriber: the clock
+ *                          is forgotten, and kernel names are replaced in the same places
  *
- * A call that breaks a rule of CUPTI's ends the program: a clock that is registered twice or after
- * a kind was enabled, a kind enabled without a subscriber, functions of both generations mixed. */
+ * A call that breaks a rule of CUPTI ends the program: a clock that is registered twice or after a
+ * kind was enabled, a kind enabled without a subscriber, functions of both generations mixed. */
 #include "fake_parts.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const
     return CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-/* A stream's handle is its number here, but for the default one. */
+/* A stream's handle is its number here, except for the default stream. */
 CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
 {
     (void)context;
@@ -173,7 +173,7 @@ CUptiResult fake_enable(CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
 }
 
-/* No records of the call; the kind has been enabled. */
+/* No records of the call. The kind has been enabled. */
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 {
     fake_rule(!fake.is_shared, "the first generation's");
@@ -183,7 +183,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
     return CUPTI_SUCCESS;
 }
 
-/* One device, the first. */
+/* There is one device, the first. */
 CUptiResult
 cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *configs,
                                            uint32_t count)
@@ -233,7 +233,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
     return CUPTI_SUCCESS;
 }
 
-/* What is complete comes back by itself here. */
+/* Completed buffers are returned without a flush here. */
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     fake_rule(!fake.is_shared || flag == 0, "a forced flush takes the records of others, too");

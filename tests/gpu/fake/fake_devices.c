@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other devices than the recorded one: those of FAKE_GPUS, as the program's driver has them. */
+/* Devices instead of the recorded one: those of FAKE_GPUS, as the program's driver numbers them. */
 #include "fake_parts.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ static get_uuid_fn *driver(const char *name)
     return function;
 }
 
-/* How many FAKE_GPUS names; 0: the recorded one is all. */
+/* The number of devices in FAKE_GPUS. 0: only the recorded one. */
 static uint32_t device_count(void)
 {
     unsigned char uuid[16];
@@ -26,7 +26,7 @@ static uint32_t device_count(void)
     return count;
 }
 
-/* The record of the recorded device becomes that of another one. */
+/* Changes the record of the recorded device into that of another one. */
 static void make_device(uint8_t *record, uint32_t number)
 {
     uint8_t *whole = record + offsetof(CUpti_ActivityDevice5, uuid);
@@ -56,7 +56,7 @@ void fake_put_devices(const uint8_t *record, size_t size, bool hidden)
         fake_deliver(copy, size);
 }
 
-/* Where the device and the stream stand; {0}: this kind has none. */
+/* The offsets of the device and the stream. {0}: this kind has neither. */
 struct places {
     size_t device, stream;
 };

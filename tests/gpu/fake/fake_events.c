@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fake_replay.c delivers or asks for that was not recorded. */
+/* Events that fake_replay.c delivers or requests in addition to the recorded ones. */
 #include "fake_parts.h"
 
 #include <stdlib.h>
@@ -31,7 +31,8 @@ void fake_make_runtime(uint8_t *record)
     memcpy(record, words, sizeof(words));
 }
 
-/* Of a version that may not be refused: it takes more than there can be, and keeps them. */
+/* Imitates a version that may not be refused buffers: takes more than there can be, and keeps
+ * them. */
 void fake_overrun(void)
 {
     uint8_t *buffer;
@@ -42,7 +43,7 @@ void fake_overrun(void)
     }
 }
 
-/* A page to the device and one back, and a fault that has no end. */
+/* A page to the device and one back, and a fault without an end. */
 void fake_move_memory(void)
 {
     struct timespec time;
@@ -62,7 +63,7 @@ void fake_move_memory(void)
     fake_complete_now();
 }
 
-/* The last buffer is kept: CUPTI has it for ever. */
+/* Takes the last buffer without ever returning it. */
 void fake_starve(void)
 {
     uint8_t *buffer;

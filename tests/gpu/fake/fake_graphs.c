@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs that a test's program makes up: nodes are captured on a thread, copied when the graph is
- * made, and run one after the other at each of its launches, with one record each or one for all,
- * as the subscriber asks. Threads: a graph is made by one; it is launched by any. */
+/* Graphs that a test program makes up: nodes are captured on a thread, copied when the graph is
+ * made, and run in sequence at each launch, with one record each or one for all, as the subscriber
+ * requests. Threads: a graph is made by one thread, and may be launched by any. */
 #include "fake_parts.h"
 
 enum { GRAPHS = 256, GRAPH_NODES = 16, FIRST_GRAPH = 5 };

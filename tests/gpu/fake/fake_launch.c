@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches that a test's program makes up, from whatever line of it: the calls of CUPTI around a
- * launch, and a record of a kernel or copy that takes exactly as long as was asked for. Graphs are
- * in fake_graphs.c. Threads: any. */
+/* Launches that a test program makes up, from any of its lines: the calls of CUPTI around a launch,
+ * and a record of a kernel or copy of exactly the requested duration. Graphs are in fake_graphs.c.
+ * Threads: any. */
 #include "fake_parts.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* A copy that stays; the lock is held. */
+/* Returns a permanent copy. The lock is held. */
 static const char *keep_name(const char *name)
 {
     for (int i = 0; i < NAMES; i++) {

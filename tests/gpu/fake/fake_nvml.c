@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A libnvidia-ml.so.1 for machines without a GPU: each reading is another one, and stands in the
- * file FAKE_NVML_LOG, a line each: device, what it is, the value. Device 1 knows no power.
+/* A libnvidia-ml.so.1 for machines without a GPU: every reading is different, and is written to the
+ * file FAKE_NVML_LOG, one line each: device, quantity, value. Device 1 has no power reading.
  *
- * FAKE_NVML_DEVICES  how many there are (2)    FAKE_NVML_FAILS  nvmlInit fails
- * FAKE_NVML_GPUS     which they are, in the driver's order: "GPU-...@1a
- * GPU-...@1b+MIG-...+MIG-...", each with its bus and its instances. Instances know their memory
- * only, and what has some knows no utilisation. Without it nobody knows which they are. */
+ *     FAKE_NVML_DEVICES  the number of devices (2)    FAKE_NVML_FAILS  nvmlInit fails
+ *     FAKE_NVML_GPUS     their identities, in the driver's order: "GPU-...@1a
+ *                        GPU-...@1b+MIG-...+MIG-...", each with its bus and its instances.
+ *
+ * Instances only have a memory reading, and a device with instances has no utilisation. Without
+ * FAKE_NVML_GPUS the identities are unknown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 
 enum { DEVICES = 4, INSTANCES = 4, FAILED = 9, NOT_SUPPORTED = 3, TEXT_SIZE = 96 };
 
-/* Those that there are, then four instances of each. */
+/* The devices, then four instances of each. */
 static int devices[DEVICES + DEVICES * INSTANCES];
 static FILE *played;
 
@@ -47,7 +49,7 @@ API int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
 API int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);
 API int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **instance);
 
-/* ---- Which they are -------------------------------------------------------------------------- */
+/* ---- Identities ------------------------------------------------------------------------------ */
 
 static int number_of(const void *device)
 {
@@ -71,7 +73,7 @@ static int word_of(int number, char text[4 * TEXT_SIZE])
     return 1;
 }
 
-/* The UUID of an instance of a device; 0: it has no such. */
+/* The UUID of an instance of a device. 0: there is no such instance. */
 static int find_instance(int number, unsigned index, char *text, size_t size)
 {
     char word[4 * TEXT_SIZE];
@@ -138,9 +140,9 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **ins
     return 0;
 }
 
-/* ---- What they play -------------------------------------------------------------------------- */
+/* ---- Readings -------------------------------------------------------------------------------- */
 
-/* The next number of a device, logged. */
+/* Returns the next number of a device, and logs it. */
 static unsigned long long play(void *device, const char *what, unsigned long long unit,
                                unsigned long long modulo)
 {
@@ -176,7 +178,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
     return *device ? 0 : FAILED;
 }
 
-/* Which of both is asked for is not known: the caller asks twice, in turn. */
+/* The caller uses only one of both, but which one is unknown here: it asks twice, in turn. */
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *rates)
 {
     static unsigned calls;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* CUPTI's PC Sampling API for machines without a GPU, by its header's rules. What it samples is
- * made up: two kernels whose sums tests know. FAKE_PC, words by comma:
+/* CUPTI's PC Sampling API for machines without a GPU, following the rules of its header. The
+ * samples are made up: two kernels with sums that tests know. FAKE_PC has words separated by
+ * commas:
  *
- *   privileges   cuptiPCSamplingEnable answers 35: only administrators may
- *   unsupported  it answers 27
- *   attribute    a configuration is refused, after the context was enabled
- *   dropped      a third of the samples were dropped by the device
- *   full         the device's buffer is full: 8, and no places
- *   lies         more places and reasons than there is room for; no name
- *   unloads      a module of the context of the 20th launch is unloaded
- *   gone         that context is destroyed; the next launch is in another one of its number
- *   old          records as before CUDA 12.4 (with FAKE_CUPTI_VERSION below 22)
+ *     privileges   cuptiPCSamplingEnable answers 35: only administrators may
+ *     unsupported  it answers 27
+ *     attribute    a configuration is refused, after the context was enabled
+ *     dropped      a third of the samples were dropped by the device
+ *     full         the device's buffer is full: 8, and no places
+ *     lies         more places and reasons than there is room for; no name
+ *     unloads      a module of the context of the 20th launch is unloaded
+ *     gone         that context is destroyed; the next launch is in another one of its number
+ *     old          records as before CUDA 12.4 (with FAKE_CUPTI_VERSION below 22)
  *
- * Each context that is enabled has the same samples, in two parts: what cuptiPCSamplingGetData
- * hands out, ROWS_A_CALL places at a time, and one place that only disabling brings. */
+ * Each enabled context has the same samples, in two parts: cuptiPCSamplingGetData returns
+ * ROWS_A_CALL places at a time, and one more place is only returned when it is disabled. */
 #include "fake_parts.h"
 
 #include <cupti_pcsampling.h>
@@ -104,7 +105,7 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
     return has("attribute") ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 
-/* Place N of the samples: of one kernel or the other, with N samples and a few more. */
+/* Place N of the samples: of one of the kernels, with N samples and a few more. */
 static void put(CUpti_PCSamplingData *data, int at, int place)
 {
     size_t stride = has("old") ? OLD_STRIDE : STRIDE;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with a GPU that is not there: it starts the injection library as the driver does, and
- * launches what a recorded program launched, by the libcupti of this folder.
+/* A program with a nonexistent GPU: it starts the injection library as the driver does, and
+ * launches the work of a recorded program through the fake libcupti.
  *
- *   fake_program FILE MODE [kill|fork|exec|linger]
+ *     fake_program FILE MODE [kill|fork|exec|linger]
  *
- * Each recorded thread is one of ours. Around a launch with the number N, the range "launch N" is
- * open on its thread. At the end a line of JSON: how many launches were called on which thread.
- * With "kill" it kills itself instead of returning; with "exec" it becomes `true`; with "fork" a
- * child ends before it, by exit, after a range of the same kind; with "linger" it ends when there
- * is a line to read. FAKE_BEFORE, "N COMMAND;N COMMAND", are commands that it runs in the range of
- * its N-th launch, before it calls; 0 is before all. FAKE_NAMES: so many long names of ranges come
- * before all that. Without FAKE_CUPTI it launches nothing.
+ * Each recorded thread is represented by a thread of this program. Around launch number N, the
+ * range "launch N" is open on its thread. At the end it prints a line of JSON: the number of
+ * launches called on each thread. With "kill" it kills itself instead of returning. With "exec" it
+ * becomes `true`. With "fork" a child ends before it, by exit, after a range of the same kind. With
+ * "linger" it ends when there is a line to read. FAKE_BEFORE, "N COMMAND;N COMMAND", are commands
+ * that it runs in the range of its N-th launch, before the call; 0 is before everything. FAKE_NAMES
+ * is a number of long range names that are used before all that. Without FAKE_CUPTI it launches no
+ * work.
  *
  * FAKE_GPUS are the devices that the program may use, in its order: "GPU-...@1a
- * MIG-.../GPU-...@1b", each with its bus; of an instance, the whole GPU behind the slash. Without
- * it, its only one is the recorded one. */
+ * MIG-.../GPU-...@1b", each with its bus; for an instance, the whole GPU comes after the slash.
+ * Without it, its only device is the recorded one. */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>
@@ -45,7 +46,7 @@ static int worker_count;
 static unsigned all_launches;
 static volatile sig_atomic_t signals;
 
-/* The driver's, which the library asks for its version and for devices. */
+/* The driver's functions, which the library asks for its version and for devices. */
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int cuDriverGetVersion(int *version);
 EXPORTED int cuDeviceGetName(char *name, int size, int device);
@@ -54,7 +55,8 @@ EXPORTED int cuDeviceGetUuid(unsigned char *uuid, int device);
 EXPORTED int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
 EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int device);
 EXPORTED int cuDeviceTotalMem_v2(size_t *bytes, int device);
-/* Of libannot-inject, which has what programs named by NVTX. FAKE_NAME: "KIND:VALUE=TEXT". */
+/* A function of libannot-inject, which knows the names that programs set through NVTX. FAKE_NAME:
+ * "KIND:VALUE=TEXT". */
 EXPORTED const char *annot_inject_object(uint32_t kind, uint64_t value);
 
 int cuDriverGetVersion(int *version)
@@ -63,7 +65,7 @@ int cuDriverGetVersion(int *version)
     return 0;
 }
 
-/* They fill the table of names. */
+/* Fills the table of names. */
 static void use_names(void)
 {
     const char *wanted = getenv("FAKE_NAMES");
@@ -91,7 +93,7 @@ static void run_before(unsigned launch)
     }
 }
 
-/* The word of a device in FAKE_GPUS; NULL: there is no such. */
+/* The word of a device in FAKE_GPUS. NULL: there is no such device. */
 static const char *find_gpu(int device)
 {
     const char *at = getenv("FAKE_GPUS");
@@ -131,7 +133,7 @@ int cuDeviceGetPCIBusId(char *text, int size, int device)
     return 0;
 }
 
-/* That of an instance; the older function has that of the whole GPU. */
+/* Returns the UUID of the instance. The older function returns that of the whole GPU. */
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 {
     const char *gpu = find_gpu(device);
@@ -145,7 +147,7 @@ int cuDeviceGetUuid(unsigned char *uuid, int device)
     return gpu ? read_uuid(is_part ? whole + 1 : gpu, uuid) : 1;
 }
 
-/* Of an H100, by the numbers of CUDA's attributes. */
+/* Attributes of an H100, by the numbers of CUDA's attributes. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     static const int values[][2] = {{75, 9},   {76, 0},     {16, 132},   {39, 2048},
@@ -239,7 +241,7 @@ static void *function_of(const char *library, const char *name)
     exit(1);
 }
 
-/* As cuInit does. */
+/* Starts the library like cuInit does. */
 static void start_injection(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -271,7 +273,7 @@ static int end(const char *how)
 {
     int status = 0;
     if (strcmp(how, "kill") == 0) {
-        usleep(1500000); /* annot takes what it can get each second */
+        usleep(1500000); /* annot collects records each second */
         kill(getpid(), SIGKILL);
     }
     if (strcmp(how, "exec") == 0)
@@ -289,7 +291,7 @@ static int end(const char *how)
     return waitpid(child, &status, 0) == child ? status : 1;
 }
 
-/* As a program's own: annot's stands before it and calls it. */
+/* The program's own handler: annot's runs before it and calls it. */
 static void on_signal(int number)
 {
     (void)number;

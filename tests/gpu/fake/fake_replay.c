@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Replays what gpu_keep.c wrote on a machine with a GPU: launching calls at the pace of then, and
- * the buffers behind them, of the kinds that are enabled.
+/* Replays a file that gpu_keep.c wrote on a machine with a GPU: launching calls at the original
+ * pace, and the buffers after them, of the enabled kinds.
  *
- * Modes, by comma:
- *   late      everything comes at the forced flush     reordered  and the last record first
- *   split     a buffer for each record                 starved    all buffers are taken first
- *   dropped   every third record is lost and counted   zero       every third has no times
- *   early     every third begins a minute too soon     twice      each buffer comes back twice
- *   capture   launches without a record were captured  garbage    bytes of records are overwritten
- *   exit      a buffer after all has ended               profiler  calls 11 to 30 lie between
- *   overrun   more buffers are taken than there can be            cuProfilerStart and
- *   pause     nobody records while ANNOT_GPU_TELL_SWITCH          cuProfilerStop
- *             is away: after call 20, for a second
- *   foreign   every third record is of a kind that CUPTI itself cannot step over
- *   behind    the last buffer comes back as its subscriber leaves
- *   runtime   calls of the driver are told as if they were of the runtime
- *   events    a call is told before each event      unified    memory moves, at the end
- *   hidden    a device is told that the program may not use, by a number of one that it may
- *   ranges    the program calls whether or not somebody follows; of a call that is followed, what
- *             it launched comes at the next flush   keep      and not before a forced one */
+ * Modes, separated by commas:
+ *     late      everything comes at the forced flush     reordered  and the last record first
+ *     split     a buffer for each record                 starved    all buffers are taken first
+ *     dropped   every third record is lost and counted   zero       every third has no times
+ *     early     every third begins a minute too soon     twice      each buffer comes back twice
+ *     capture   launches without a record were captured  garbage    bytes of records are changed
+ *     exit      a buffer after everything has ended      profiler   calls 11 to 30 are between
+ *     overrun   more buffers are taken than there can be            cuProfilerStart and
+ *     pause     recording pauses while ANNOT_GPU_TELL_SWITCH        cuProfilerStop
+ *               is away: after call 20, for a second
+ *     foreign   every third record is of a kind that CUPTI itself cannot step over
+ *     behind    the last buffer comes back as its subscriber leaves
+ *     runtime   calls of the driver are reported as calls of the runtime
+ *     events    a call is reported before each event     unified    memory moves, at the end
+ *     hidden    reports a device that the program may not use, with the number of one that it may
+ *     ranges    the program always makes its calls, with or without a subscriber; the work launched
+ *               by a followed call comes at the next flush
+ *     keep      and not before a forced one */
 #include "fake_parts.h"
 
 #include <errno.h>
@@ -102,7 +103,7 @@ static uint64_t now_ns(void)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* The next part from *at on; 0: there is none. */
+/* The next part from *at on. 0: there are no more. */
 static uint32_t next_part(size_t *at, const uint8_t **ret_bytes, uint32_t *ret_size)
 {
     uint32_t head[2];
@@ -148,7 +149,7 @@ static uint64_t first_call_ns(void)
         }
         if (type == PART_BUFFER) {
             memcpy(&buffer, bytes, sizeof(buffer));
-            return buffer.monotonic_ns + LAG_NS; /* all of it is over by now */
+            return buffer.monotonic_ns + LAG_NS; /* all of it has ended by then */
         }
     }
     return now_ns();
@@ -165,7 +166,7 @@ static void move_time(uint8_t *record, size_t at)
     memcpy(record + at, &time, sizeof(time));
 }
 
-/* Where the times stand; the end is the next word. */
+/* The offset of the begin time. The end time is the next word. */
 static size_t times_of(uint32_t kind)
 {
     switch (kind) {
@@ -187,7 +188,7 @@ static size_t times_of(uint32_t kind)
     case CUPTI_ACTIVITY_KIND_JIT:
         return offsetof(CUpti_ActivityJit2, start);
     case CUPTI_ACTIVITY_KIND_MEMORY2:
-        return offsetof(CUpti_ActivityMemory3, timestamp); /* and a 0 behind it */
+        return offsetof(CUpti_ActivityMemory3, timestamp); /* followed by a 0 */
     default:
         return 0;
     }
@@ -204,7 +205,7 @@ static void name_kernel(uint8_t *record)
     memcpy(record + offsetof(CUpti_ActivityKernel10, name), &name, sizeof(name));
 }
 
-/* The thread that stands for a recorded one, once that has called something. */
+/* Sets the thread that represents a recorded one, once it has made a call. */
 static void name_thread(uint8_t *record, size_t at)
 {
     uint32_t tid;
@@ -225,7 +226,7 @@ static void meet_thread(uint32_t recorded)
     replay.threads[replay.thread_count++].recorded = recorded;
 }
 
-/* Of this process: times, names; and what the mode does to every third record. */
+/* Adapts times and names to this process, and applies the mode to every third record. */
 static void prepare(uint8_t *record, uint32_t kind)
 {
     size_t at = times_of(kind);
@@ -334,7 +335,7 @@ void fake_flush(bool forced)
     pthread_mutex_unlock(&waiting_lock);
 }
 
-/* The moment of a recorded time. */
+/* Waits for the moment of a recorded time. */
 static void wait_for(uint64_t recorded_ns)
 {
     uint64_t due = recorded_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
@@ -371,7 +372,7 @@ void fake_leave(void)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Of kernels and graphs: where a record has the number of its launch, and that of its stream. */
+/* For kernels and graphs: finds the number of the launch, and the stream, in a record. */
 static bool find_launch(const uint8_t *record, uint32_t *ret_correlation, uint32_t *ret_stream)
 {
     uint32_t kind;
@@ -405,7 +406,7 @@ static void read_streams(void)
         }
 }
 
-/* The kernel or graph of a call; NULL: there is none. */
+/* The kernel or graph of a call. NULL: there is no record. */
 static const uint8_t *find_record(uint32_t correlation, uint32_t *ret_kind)
 {
     const uint8_t *bytes;
@@ -421,7 +422,7 @@ static const uint8_t *find_record(uint32_t correlation, uint32_t *ret_kind)
     return NULL;
 }
 
-/* What a call that is followed launches is the GPU's from then on. */
+/* The work launched by a followed call is on the GPU from then on. */
 static void launch_now(uint32_t correlation)
 {
     uint32_t kind;
@@ -432,7 +433,7 @@ static void launch_now(uint32_t correlation)
     pthread_mutex_unlock(&waiting_lock);
 }
 
-/* In a graph with the number 1, and its copy in the graph 2, which is the one that is launched. */
+/* A node in graph number 1, and its copy in graph 2, which is the launched one. */
 static void make_node(void)
 {
     uint64_t id = UINT64_C(1) << 32 | replay.nodes, clone = UINT64_C(2) << 32 | replay.nodes++;
@@ -446,7 +447,7 @@ static void make_node(void)
                   &data);
 }
 
-/* On the launching thread: begin, perhaps a node of a graph, end. */
+/* On the launching thread: begin, optionally a node of a graph, end. */
 static void do_call(void *context)
 {
     const struct part_call *call = context;
@@ -467,7 +468,7 @@ static void do_call(void *context)
     bool is_followed = callback && fake.calls[call->id];
     if (is_followed)
         callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, call->id, &data);
-    if (is_mode("ranges")) /* not before who follows the call knows of it */
+    if (is_mode("ranges")) /* not before the subscriber knows of the call */
         launch_now(call->correlation_id);
     if (!is_followed || !fake.callback) /* or it has left meanwhile */
         return;
@@ -478,7 +479,7 @@ static void do_call(void *context)
     fake_lose(data.context);
 }
 
-/* Of the program, on whatever thread. */
+/* Called by the program, on any thread. */
 static void call_profiler(CUpti_CallbackId id)
 {
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER};
@@ -489,7 +490,7 @@ static void call_profiler(CUpti_CallbackId id)
     fake.callback(fake.userdata, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
 
-/* Somebody else records meanwhile, or nobody. */
+/* Meanwhile another tool records, or no tool does. */
 static void pause_recording(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL_SWITCH");
@@ -528,12 +529,12 @@ static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_laun
     wait_for(call.monotonic_ns);
     const struct fake_launch told = {call.correlation_id, call.tid, do_call, &call};
     launch(&told);
-    if (!replay.was_called) /* the first one starts threads, and takes its time */
+    if (!replay.was_called) /* the first one starts threads, which takes time */
         replay.delta_ns = (int64_t)(now_ns() + LAG_NS - call.monotonic_ns);
     replay.was_called = true;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole replay ------------------------------------------------------------------------ */
 
 static int map_file(const char *path)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* CUPTI's functions for one of several subscribers, as CUDA 13.3 and later have them.
+/* CUPTI's functions for one of several subscribers, as in CUDA 13.3 and later.
  *
- * FAKE_CUPTI_CLOCKLESS   as 13.3: such a subscriber cannot have a clock of its own
- * FAKE_CUPTI_GRAPHS      1: the first subscriber wanted graphs as a whole */
+ *     FAKE_CUPTI_CLOCKLESS   as in 13.3: such a subscriber cannot have a clock of its own
+ *     FAKE_CUPTI_GRAPHS      1: the first subscriber wanted graphs as a whole */
 #include "fake_parts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tool that was in CUDA_INJECTION64_PATH before annot. With NEXT_TOOL_HOLDS it takes CUPTI. */
+/* A tool that was in CUDA_INJECTION64_PATH before annot. With NEXT_TOOL_HOLDS it subscribes to
+ * CUPTI. */
 #include <cupti.h>
 #include <dlfcn.h>
 #include <stdio.h>

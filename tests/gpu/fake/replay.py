@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What CUPTI delivers of a recorded scene, for the tests beside this file."""
+"""The records that CUPTI delivers for a recorded scene, for the tests of this folder."""
 
 import lzma
 import pathlib
@@ -12,16 +12,16 @@ import recorded  # noqa: E402
 RECORDED = pathlib.Path(__file__).resolve().parent.parent / "recorded"
 SCENES = ("contexts", "copies", "graph", "graph-nodes", "jit", "killed", "streams", "sync",
           "window-finalize")
-# Kinds that are recorded: CUPTI's number of each is that of recorded.py, ours is in gpu_tell.h.
+# Recorded kinds: CUPTI's number of each is that of recorded.py, ours is in gpu_tell.h.
 KINDS = {"kernel": 1, "memcpy": 2, "memset": 3, "graph": 4, "synchronization": 5, "overhead": 6}
-# Further ones that are enabled.
+# Further enabled kinds.
 FURTHER = ("device", "context", "memory", "jit")
 LAUNCHED = ("kernel", "memcpy", "memset", "graph")
 folder = pathlib.Path(tempfile.mkdtemp())
 
 
 def file_of(scene):
-    """The recorded file, as fake_program takes it."""
+    """The recorded file, in the form that fake_program reads."""
     data = folder / f"{scene}.cupti"
     if not data.exists():
         data.write_bytes(lzma.open(RECORDED / f"{scene}.cupti.xz").read())
@@ -29,21 +29,21 @@ def file_of(scene):
 
 
 def activities_of(scene):
-    """What CUPTI delivers of the kinds of KINDS, in its order, and the file. Each has its place
-    among all that is delivered."""
+    """Return the activities of the kinds in KINDS, in CUPTI's order, and the file. Each has its
+    place among everything that is delivered."""
     got = recorded.read(RECORDED / f"{scene}.cupti.xz")
     enabled = [each for each in got.activities() if each["kind"] in (*KINDS, *FURTHER)]
     return got, [{**each, "place": i} for i, each in enumerate(enabled) if each["kind"] in KINDS]
 
 
 def delivered_of(scene):
-    """The kinds of all that is delivered, in order."""
+    """Return the kinds of everything that is delivered, in order."""
     got = recorded.read(RECORDED / f"{scene}.cupti.xz")
     return [each["kind"] for each in got.activities() if each["kind"] in (*KINDS, *FURTHER)]
 
 
 def run_cases(cases):
-    """Runs them all; the status to exit with."""
+    """Run all cases, and return the exit status."""
     failed = 0
     for case in cases:
         try:

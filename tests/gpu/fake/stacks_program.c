@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches kernels from functions of C, inside of ranges: what came of each is known.
+/* Launches kernels from C functions, inside of ranges, in known numbers.
  *
- *   stacks_program COUNT */
+ *     stacks_program COUNT */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Launches kernels from known lines, by the libcupti of this folder, and prints as JSON what each
-line launched: {"FUNCTION": {"LINE": {"KERNEL": [ns, launches]}}}.
+"""Launches kernels from known lines, by the libcupti of this folder, and prints the launches of
+each line as JSON: {"FUNCTION": {"LINE": {"KERNEL": [ns, launches]}}}.
 
     stacks_program.py SCENE [COUNT]
 
-Scenes: lines, shares, threads, processes, wait (until somebody records). A kernel "warm" comes
-first."""
+Scenes: lines, shares, threads, processes, wait (until a recording begins). A kernel "warm" comes
+first.
+"""
 
 import collections
 import ctypes
@@ -70,7 +71,7 @@ def shares(count):
 
 
 def threads(count):
-    """They live until what they launched is known to annot."""
+    """The threads live until annot knows their launches."""
     over = threading.Event()
     all_threads = [threading.Thread(target=lambda launches=launches: (launches(count), over.wait()))
                    for launches in (first, second) * 2]

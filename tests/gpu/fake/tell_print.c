@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of annot: what libannot-gpu tells, as lines of JSON in the file ANNOT_GPU_TELL. So tests
- * see each span as it was told, before anything else has touched it. Threads are their tids. */
+/* Replaces annot: writes the reports of libannot-gpu as lines of JSON to the file ANNOT_GPU_TELL.
+ * This way tests see each span exactly as reported. Threads are their tids. */
 #include "gpu_streams.h"
 #include "gpu_values.h"
 
@@ -20,7 +20,7 @@ static char *names[NAMES];
 static uint32_t name_count;
 static int out = -1;
 
-/* A line is one write: what a fork meets in the middle is no line of the child's. */
+/* Each line is a single write, so that a fork cannot split it between parent and child. */
 static int output(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL");
@@ -81,7 +81,7 @@ uint32_t gpu_tell_name(const char *text)
     return name_count;
 }
 
-/* As a string of JSON. */
+/* Formats a JSON string. */
 static const char *quoted(const char *text, char *to, size_t size)
 {
     char *at = to;
@@ -94,7 +94,7 @@ static const char *quoted(const char *text, char *to, size_t size)
     return to;
 }
 
-/* As an object of JSON. */
+/* Formats a JSON object. */
 static const char *written(const struct gpu_values *values, char *to, size_t size)
 {
     char text[512];
@@ -115,7 +115,7 @@ static const char *written(const struct gpu_values *values, char *to, size_t siz
     return to;
 }
 
-/* Its name stands before a tab, its values behind it; ANNOT_GPU_TELL_FULL: there is no room. */
+/* The name comes before a tab, its values after it. ANNOT_GPU_TELL_FULL: there is no room. */
 uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
 {
     char label[4096], object[3000];
@@ -125,7 +125,7 @@ uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
     return gpu_tell_name(label);
 }
 
-/* What a queue is called is told when it changes. */
+/* The name of a queue is reported when it changes. */
 enum { QUEUES = 256 };
 
 static struct {
@@ -171,7 +171,7 @@ void gpu_tell_fact(const char *category, const char *text, const struct gpu_valu
             quoted(text, name, sizeof(name)), written(values, object, sizeof(object)));
 }
 
-/* All of a place in one line. */
+/* Everything about a place in one line. */
 void gpu_tell_pc(const struct gpu_pc *pc)
 {
     char name[512], text[4096];

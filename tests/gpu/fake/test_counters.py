@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Counters of GPUs: what the management library said is in the recording, each reading once, ten
-times a second, with its unit; and a machine without the library has none and says nothing.
+"""Counters of GPUs: each reading of the management library is in the recording exactly once, ten
+times a second, with its unit. Without the library there are no counters and no message.
 
     test_counters.py ANNOT NVML
 
-NVML is a libnvidia-ml.so.1 that plays known values."""
+NVML is a libnvidia-ml.so.1 that plays known values.
+"""
 
 import collections
 import os
@@ -36,7 +37,7 @@ def record(*options, library=True, seconds=1.5, **settings):
 
 
 def counters(recorded):
-    """By name: (time, value)."""
+    """Return {name: [(time, value)]}."""
     found = collections.defaultdict(list)
     for event in recorded.events:
         if event["shape"].kind == 6:
@@ -68,8 +69,8 @@ def what_was_played_is_recorded():
 
 
 def each_says_of_which_gpu_it_is():
-    """A thread for each, of which the recording has the UUID and the place on the bus; an instance
-    has counters of its own, and what it is an instance of."""
+    """Each device has a thread, with its UUID and its place on the bus. An instance has its own
+    counters, and the device it is an instance of."""
     one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
     parts = [f"MIG-{digit * 8}-0000-0000-0000-000000000000" for digit in "34"]
     recorded, _, _ = record("--gpu", FAKE_NVML_GPUS=f"{two}@2b+{'+'.join(parts)} {one}@1a")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the driver counts of a GPU stands with the streams of that GPU, however programs number it:
-each value that was played is on the right device of the right program, and nowhere else.
+"""The driver's counters of a GPU are shown with the streams of that GPU, however programs number
+it: each played value is on the right device of the right program, and only there.
 
     test_devices.py ANNOT FAKE_CUPTI PROGRAM NVML [KEEP_FOLDER]
 
-Programs replay a recorded scene on devices that are made up, which the fake driver numbers in its
-own order. Exports are read by the Perfetto UI and as JSON, the rest as JSON. Exit status 0, 1, or
-77 if the UI is not there."""
+Programs replay a recorded scene on made-up devices, which the fake driver numbers in its own order.
+Exports are read by the Perfetto UI and as JSON, the rest as JSON. Exit status 0, 1, or 77 if the UI
+is not available.
+"""
 
 import base64
 import collections
@@ -41,9 +42,9 @@ QUERY = """select p.pid as pid, l.name as device, c.name as counter, c.value as 
     from counters c join devices n on n.thread = c.thread
     join devices d on d.device = n.device and d.lane is not null
     join lanes l on l.id = d.lane join processes p on p.id = l.process order by c.time_ns"""
-# In the report: a GPU as a program calls it, and which program that is.
+# In the report: the program's name for a GPU, and the program.
 DEVICE = r"(the whole of )?(GPU \d+): [^(]*\(fake_program, (\d+)\)"
-unread = []  # why the UI did not read traces
+unread = []  # reasons why the UI did not read traces
 LOST = "select name, value from stats where value > 0 and severity != 'info'"
 
 
@@ -78,8 +79,9 @@ class Recorded:
             self.played[int(number)][counter].append(int(value) / DIVISORS.get(counter, 1))
 
     def wanted(self, places):
-        """By program and device: counters with all their values. `places`: of (program, number of
-        the device there): the fake library's numbers, each with what names have behind them."""
+        """Return the counters with all their values, by program and device. `places`: of (program,
+        number of the device there): the fake library's numbers, each with the suffix of its names.
+        """
         return {(self.pids[program], f"GPU {number}"):
                 {counter + behind: values for device, behind in devices.items()
                  for counter, values in self.played[device].items()}
@@ -101,7 +103,7 @@ class Recorded:
         return plain(found)
 
     def in_chrome(self):
-        """Of each process that is a device: the program is that of what was launched there."""
+        """Check each process that is a device: its program is the one that launched its work."""
         document = json.loads(self.export(".json").read_text())
         events = document["traceEvents"]
         names = {each["pid"]: each["args"]["name"] for each in events
@@ -120,7 +122,7 @@ class Recorded:
         return plain(found)
 
     def in_report(self):
-        """By program and device: the numbers of each counter."""
+        """Return the numbers of each counter, by program and device."""
         told = json.loads(run(ANNOT, "report", "--json", "--table", "counters", self.path))
         found = collections.defaultdict(dict)
         for row in told["counters"]:
@@ -137,7 +139,7 @@ class Recorded:
         return found
 
     def in_query(self):
-        """Of the same device, not of the whole of an instance."""
+        """Counters of the same device, not of the whole of an instance."""
         found = collections.defaultdict(lambda: collections.defaultdict(list))
         for line in run(ANNOT, "query", "--json", self.path, QUERY).splitlines():
             row = json.loads(line)
@@ -146,7 +148,7 @@ class Recorded:
         return plain(found)
 
     def in_page(self):
-        """By program and device: which counters there are."""
+        """Return the counter names, by program and device."""
         to = self.path.with_suffix(".html")
         run(ANNOT, "html", "--force", self.path, "-o", to)
         packed = re.search(r'<script[^>]* id="?data"?[^>]*>([^<]*)<', to.read_text()).group(1)
@@ -161,7 +163,7 @@ class Recorded:
         return found
 
     def check_times(self):
-        """Time of threads is that of programs: who counts for the driver ran nothing."""
+        """Thread time only includes programs: the driver's counter threads ran no code."""
         told = [json.loads(run(ANNOT, "report", "--json", *only, self.path))["recording"]
                 for only in ((), ("-p", "fake_program"))]
         assert 0 < told[0]["thread_time_ns"] <= told[1]["thread_time_ns"], told
@@ -191,7 +193,7 @@ class Recorded:
             unread.append(str(reason))
 
     def check_found(self, found, wanted, joined):
-        """What belongs to no device of a program is as the driver numbers it."""
+        """Counters that belong to no device of a program use the driver's numbers."""
         on_devices = {key: counters for key, counters in found.items() if key[1]}
         assert on_devices == wanted, (self.path, on_devices, wanted)
         rest = {counter.removeprefix("NVML: "): values for key, counters in found.items()
@@ -239,7 +241,8 @@ def instances_have_their_own_and_those_of_the_whole():
 
 
 def the_page_shows_them_by_device():
-    """Below a heading for each device of a program; what the driver alone knows is not there."""
+    """They are below a heading for each device of a program. Devices only known to the driver are
+    absent."""
     recorded = Recorded("page", [f"{TWO}@2b {ONE}@1a", f"{ONE}@1a"],
                         FAKE_NVML_GPUS=f"@3c {ONE}@1a {TWO}@2b", FAKE_NVML_DEVICES="3")
     recorded.in_page()

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Exports of the work of a GPU, read by real readers, against what the second reader of recordings
-finds: each span once with its times on its stream, and an arrow to it from its launch, which is
-where and when its thread launched it.
+"""Exports of GPU work, read by real readers and compared with the second reader of recordings: each
+span is present once with its times on its stream, with an arrow from its launch, at the place and
+time at which its thread launched it.
 
     test_gpu_exports.py ANNOT FAKE_CUPTI PROGRAM [KEEP_FOLDER]
 
 Scenes of a real GPU are replayed. The readers are the Perfetto UI for both formats, and for the
 Chrome format also the conventions of PyTorch's profiler. Exit status 0, 1, or 77 if the UI is not
-there."""
+available.
+"""
 
 import collections
 import json
@@ -30,7 +31,7 @@ SCENES = ["streams", "copies", "graph-nodes", "contexts", "sync"]
 CATEGORIES = {"kernel": "kernel", "copy": "gpu_memcpy", "set": "gpu_memset", "graph": "kernel",
               "wait": "cuda_sync", "overhead": "overhead", "jit": "cuda_jit",
               "event": "cuda_event", "memory": "gpu_memory"}
-# Silence is no good sign: what this reader counts as "info" are lost events, too.
+# No message is not enough: this reader also counts lost events as "info".
 TRACKS = """select t.name as queue, ifnull(p.name, '') as device, count(*) as n, sum(s.dur) as ns
     from slice s join track t on t.id = s.track_id left join track p on p.id = t.parent_id
     where extract_arg(s.arg_set_id, 'debug.domain') = 'CUDA' and s.dur >= 0 and t.name is not null
@@ -39,7 +40,7 @@ THREADS = """select t.name as queue, p.name as device, count(*) as n, sum(s.dur)
     from slice s join thread_track k on k.id = s.track_id join thread t using (utid)
     join process p using (upid) where s.category in ('kernel', 'gpu_memcpy', 'gpu_memset')
     group by 1, 2"""
-# Of the native format; in the other one a launch is a slice of its thread as well.
+# For the native format. In the other one a launch is also a slice of its thread.
 FLOWS = """select a.ts as origin, b.ts as ts, b.dur as dur, h.tid as tid,
       extract_arg(b.arg_set_id, '{path}') as path, a.name as launch
     from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in
@@ -70,7 +71,7 @@ def export(out, ending):
 
 
 def by_queue(recorded):
-    """Without what threads did themselves, which lies among their ranges."""
+    """Without the threads' own activities, which are among their ranges."""
     found = collections.Counter(), collections.Counter()
     for span in (each for each in recorded if each.queue):
         found[0][span.queue] += 1
@@ -79,7 +80,7 @@ def by_queue(recorded):
 
 
 def launches_of(recorded, begin_ns):
-    """Sorted: where and when each was launched, and when it was."""
+    """Return the place and time of each launch and the times of its work, sorted."""
     return sorted((span.tid, span.origin_ns - begin_ns, span.begin_ns - begin_ns,
                    span.end_ns - span.begin_ns, "/".join(span.ranges))
                   for span in recorded if span.origin_ns is not None and span.queue)
@@ -92,7 +93,7 @@ def read_by_ui(trace, tracks, path):
 
 
 def shelved(rows):
-    """Threads of further shelves are called "stream 7 (2)"."""
+    """Threads of additional rows are called "stream 7 (2)"."""
     found = collections.defaultdict(lambda: [0, 0])
     for row in rows:
         name, number, rest = row["queue"].rpartition(" (")
@@ -132,7 +133,7 @@ def check_chrome_in_ui(out, recorded):
 
 
 def check_launch(event, events, calls):
-    """Who joins by the number of a call finds one, which is the launch, and one arrow at least."""
+    """A reader that joins by call number finds exactly one launch, and at least one arrow."""
     number = event["args"].get("correlation")
     if "start_tid" not in event["args"]:
         return
@@ -147,8 +148,8 @@ def check_launch(event, events, calls):
 
 
 def annotations_of(events):
-    """Of each range of a thread, on each stream that it launched something to: from when to when;
-    by looking at all of both."""
+    """For each range of a thread, and each stream that it launched work on: the interval of that
+    work, from a plain comparison of all pairs."""
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events
              if event["ph"] == "M" and event["name"] == "thread_name"}
     work = [(event["args"]["start_tid"], event["ts"] - event["args"]["since_origin_ns"] / 1000,
@@ -206,14 +207,14 @@ def check_conventions(out, recorded):
 
 
 def is_rank_there():
-    """Of the launcher, or as asked for; with the blank that readers look for."""
+    """Of the launcher, or as requested, with the blank that readers look for."""
     out = record("streams", KEEP, RANK="3", WORLD_SIZE="8")
     assert '\n"rank": 3,\n"world_size": 8\n' in export(out, ".json").read_text()
     to = KEEP / "asked.json"
     run(ANNOT, "export", "--force", out, "-o", to, "--rank", "1", "--world-size", "2")
     asked = json.loads(to.read_text())
     assert asked["distributedInfo"] == {"rank": 1, "world_size": 2}
-    # Times count from when the day began, for each rank alike.
+    # Times count from the start of the day, the same for each rank.
     begin_ns = int(asked["otherData"]["begin_realtime_ns"])
     assert asked["baseTimeNanoseconds"] == begin_ns // 86_400_000_000_000 * 86_400_000_000_000
     window, = (event for event in asked["traceEvents"] if event["name"] == "GPU window opened")

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""HolisticTraceAnalysis reads the Chrome exports of ranks, and its breakdowns are what SQL makes of
-the recordings: temporal, kernels, idle time, bandwidth of copies; and its breakdown of annotations
-is what the launches of the ranges make of it.
+"""HolisticTraceAnalysis reads the Chrome exports of ranks, and its breakdowns equal SQL results
+from the recordings: temporal, kernels, idle time, bandwidth of copies. Its breakdown of annotations
+equals the sums over the launches of the ranges.
 
     test_hta.py ANNOT FAKE_CUPTI PROGRAM
 
-It is looked for in the Python that ANNOT_HTA_PYTHON names, else in build/hta, where tests/gpu/hta
-puts it. Exit status 0, 1, or 77 if it is not there. It counts whole microseconds: begins are
-rounded up, ends down."""
+It is looked for in the Python in ANNOT_HTA_PYTHON, else in build/hta, where tests/gpu/hta installs
+it. Exit status 0, 1, or 77 if it is not available. It counts whole microseconds: begins are rounded
+up, ends down.
+"""
 
 import collections
 import json
@@ -24,7 +25,7 @@ ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 PYTHON = os.environ.get("ANNOT_HTA_PYTHON",
                         pathlib.Path(__file__).resolve().parents[3] / "build/hta/bin/python")
 SCENES = ["torch", "copies", "streams", "contexts", "graph-nodes"]  # by rank
-DELAY_US = 30  # shorter gaps are the GPU's own, says HTA
+DELAY_US = 30  # HTA attributes shorter gaps to the GPU
 
 ASK = """
 import json, sys, warnings
@@ -61,8 +62,8 @@ def has_hta():
 
 
 def make_rank(rank, scene, folder):
-    """Records and exports it. The recording, and what of each launch only the export says: it has
-    no column in SQL."""
+    """Record and export a scene. Return the recording, and the launch data that only the export has
+    (no column in SQL)."""
     out, to = replay.folder / f"rank{rank}.annot", folder / f"rank{rank}.json"
     environment = {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE),
                    "RANK": str(rank), "WORLD_SIZE": str(len(SCENES))}
@@ -92,7 +93,7 @@ class Span:
         else:
             self.name = row["name"]
         self.kind = self.name[:11] if self.name.startswith("Memcpy") else "Memset"
-        # CPU and GPU say the same of what is launched, so the launch is found by its place.
+        # CPU and GPU have the same values for a launch, so the launch is found by its place.
         self.origin = origins.get((self.stream, begin_ns))
         size = args.get("size [bytes]")
         length_ns = end_ns - begin_ns
@@ -114,7 +115,7 @@ def spans_of(recording, trace):
 
 
 def union(spans):
-    """What is shorter than its rounding has a length of -1, and counts so where it is alone."""
+    """A span shorter than its rounding has a length of -1, and counts as such where it is alone."""
     total, begin, until = 0, None, None
     for span in sorted(spans, key=lambda each: each.begin):
         if until is None or span.begin > until:
@@ -132,7 +133,7 @@ def temporal_of(spans):
 
 
 def idle_of(spans):
-    """By stream and category: the gaps before spans."""
+    """Return the gaps before spans, by stream and category."""
     found = collections.Counter()
     for stream in {span.stream for span in spans}:
         last = None
@@ -155,8 +156,8 @@ def kernels_of(spans):
 
 
 def bandwidth_of(spans):
-    """Number, mean, most; of names of which some are shorter than HTA can see, the most alone: it
-    adds what begins and takes what has ended, which for these is in no order."""
+    """Return number, mean and maximum. For names with spans too short for HTA to see, only the
+    maximum: it adds begins and subtracts ends, which have no order for these."""
     found = collections.defaultdict(list)
     for span in spans:
         if span.bandwidth:
@@ -167,8 +168,8 @@ def bandwidth_of(spans):
 
 
 def annotations_of(trace):
-    """Of each range, what it launched on a stream is one annotation, from the first begin to the
-    last end: by the launches alone, not by the rows of annotations. As sum, longest, shortest."""
+    """For each range, its work on a stream is one annotation, from the first begin to the last end:
+    computed from the launches only, not from the rows of annotations. As sum, longest, shortest."""
     events = [event for event in json.loads(trace.read_text())["traceEvents"]
               if event["ph"] == "X"]
     found = collections.defaultdict(list)
@@ -192,7 +193,7 @@ def annotations_of(trace):
 
 
 def column(row, name):
-    """Units are in the names of columns, and not the same in all versions."""
+    """Units are in the names of columns, and differ between versions."""
     return next(row[key] for key in row if key.split("(")[0].strip() == name)
 
 
@@ -201,7 +202,7 @@ def own(rows, rank):
 
 
 def begin_of(recording):
-    """When the GPU began, in microseconds of the world's time."""
+    """Return when the GPU began, in microseconds of wall-clock time."""
     info = json.loads(subprocess.run([ANNOT, "info", "--json", recording], check=True,
                                      capture_output=True).stdout)
     text = subprocess.run([ANNOT, "query", "--json", recording,
@@ -211,7 +212,7 @@ def begin_of(recording):
 
 
 def check_alignment(told, recordings):
-    """Ranks that were recorded one after the other lie one after the other."""
+    """Ranks that were recorded one after the other are shown one after the other."""
     wanted = [begin_of(recording) for recording in recordings]
     for got_us, wanted_us in zip(told["begins"], wanted):
         apart_us = (got_us - told["begins"][0]) - (wanted_us - wanted[0])

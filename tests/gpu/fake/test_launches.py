@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""GPU time lies with the thread, the ranges and the function that launched it, nodes of graphs with
-the launch of the graph: of each, exactly what a program says that it launched there.
+"""GPU time is attributed to the thread, the ranges and the function that launched it, and graph
+nodes to the launch of the graph: exactly as a program reports its own launches.
 
-    test_launches.py ANNOT FAKE_CUPTI PROGRAM"""
+    test_launches.py ANNOT FAKE_CUPTI PROGRAM
+"""
 
 import collections
 import itertools
@@ -22,8 +23,8 @@ import perfetto_ui  # noqa: E402
 from test_exports import use_test_python  # noqa: E402
 
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
-WARM = "warm"  # launched before everything else: annot meets the libraries around a launch
-# What is before are ranges. clone3 has no name without the C library's debug symbols.
+WARM = "warm"  # launched before everything else: annot finds the libraries around a launch
+# The frames before are ranges. clone3 has no name without the C library's debug symbols.
 OUTERMOST = re.compile(r"_start|clone3|libc\.so\.6\+0x.*|\[stack not sampled\]")
 NODES = ("--gpu-nodes", "--gpu-stacks", "exact")
 WHOLE = ("--gpu-stacks", "exact")
@@ -38,7 +39,7 @@ Launched = collections.namedtuple("Launched", "pid tid thread ranges function wo
 
 
 def record(scene, count, *options):
-    """What the program says that it launched."""
+    """Return the launches that the program reports."""
     done = subprocess.run([ANNOT, "record", "--force", "--gpu", *options, "-o", recording, "--",
                            PROGRAM, scene, str(count)], capture_output=True, text=True, timeout=100,
                           env={**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE)})
@@ -50,7 +51,7 @@ def record(scene, count, *options):
 
 
 def as_a_whole(each):
-    """What has one such node in each graph counts for all of it."""
+    """A single such node in each graph stands for the whole graph."""
     if "replay" not in each.function:
         return each
     return each._replace(work="graph", count=each.count if each.work == "relu" else 0)
@@ -68,7 +69,7 @@ def query(statement):
 
 
 def folded(*options):
-    """(stack, value), without what was launched first."""
+    """Return (stack, value), without the first launch."""
     lines = printed("export", "--gpu", *options, "-f", "folded", "-o", "-", recording).splitlines()
     for line in lines:
         stack, value = line.rsplit(" ", 1)
@@ -99,13 +100,13 @@ def ranges_of(stack):
 
 
 def by_range():
-    """By ranges, function and work: ns of the stacks."""
+    """Return the ns of the stacks by ranges, function and work."""
     return sums(((ranges_of(stack).replace("(no range)", ""), stack[-2], stack[-1]), ns)
                 for stack, ns in folded("--by", "range"))
 
 
 def check_stacks(told):
-    """By thread and function; by ranges and function."""
+    """Check by thread and function, then by ranges and function."""
     same(sums(((tid_of(stack[1]), stack[-2], stack[-1]), ns)
               for stack, ns in folded("--by", "thread")),
          sums(((each.tid, each.function, each.work), each.ns) for each in told))
@@ -113,7 +114,7 @@ def check_stacks(told):
 
 
 def check_sums(told):
-    """By thread, range and work; all of it in the tables of the report."""
+    """Check by thread, range and work, and the total in the tables of the report."""
     rows = query("select tid, launch_path, name, sum(duration_ns) as ns, count(*) as n from ranges "
                  f"where kind = 'queue' and role in (1, 2, 3, 5) and name != '{WARM}' "
                  "group by 1, 2, 3")
@@ -131,8 +132,7 @@ def check_sums(told):
 
 
 def check_threads(told):
-    """Those that launched it are known by name in what viewers read, and nobody else is said to
-    have launched anything."""
+    """Viewers show the launching threads by name, and no other thread as launching."""
     events = json.loads(printed("export", "-f", "chrome", "-o", "-", recording))["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events
              if event.get("name") == "thread_name"}
@@ -183,7 +183,7 @@ def handlers_of_signals_have_what_they_launch():
 
 
 def children_have_what_they_launch():
-    """Outside of a range of their own, inside of what was open at the fork."""
+    """Outside of their own ranges, inside of those open at the fork."""
     told = record("children", 20, *NODES)
     same(by_range(), sums(((each.ranges, each.function, each.work), each.ns) for each in told))
     check_threads(told)
@@ -204,8 +204,8 @@ def without_stacks_there_are_ranges_and_threads():
 
 
 def one_of_many_tells_the_shares():
-    """Of what a thread launched in the same ranges under one name, which is exact, within 2 %; the
-    stated error is of the whole."""
+    """Compare with the exact time of each name that a thread launched in the same ranges, within 2
+    %. The stated error is that of the total."""
     told = record("graphs", 20000, "--gpu-nodes")
     check_sums(told)
     found = sums(((tid_of(stack[1]), stack[-2], stack[-1]), ns)

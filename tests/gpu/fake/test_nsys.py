@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The work of a GPU in databases as Nsight Systems exports them: sums are those of `annot query`,
-each piece of work has one launch, and people's own SQL finds what it looks for.
+"""GPU work in databases in the format of Nsight Systems exports: sums equal those of `annot query`,
+each piece of work has one launch, and typical user SQL returns the expected rows.
 
-    test_nsys.py ANNOT FAKE_CUPTI PROGRAM"""
+    test_nsys.py ANNOT FAKE_CUPTI PROGRAM
+"""
 
 import json
 import os
@@ -19,7 +20,7 @@ COLUMNS = {"kernel": "CUPTI_ACTIVITY_KIND_KERNEL", "copy": "CUPTI_ACTIVITY_KIND_
            "set": "CUPTI_ACTIVITY_KIND_MEMSET", "wait": "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
            "graph": "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "call": "CUPTI_ACTIVITY_KIND_RUNTIME",
            "overhead": "PROFILER_OVERHEAD"}
-# As people write it.
+# Typical queries of users.
 KERNELS = """SELECT s.value AS name, COUNT(*) AS n, SUM(k.end - k.start) AS ns
     FROM CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON k.demangledName = s.id
     GROUP BY s.value ORDER BY ns DESC"""
@@ -80,7 +81,7 @@ def check_kernels(recording, database):
 
 
 def check_launches(recording, database):
-    """One for each, on its thread, in its range."""
+    """Each piece of work has a launch, on its thread, in its range."""
     rows = query(recording, """select begin_ns, launched_ns, launch_path from ranges
         where domain = 'CUDA' and category = 'kernel'""")
     wanted = sorted((row["begin_ns"], (row["launch_path"] or "").split("/")[0] or None)
@@ -127,7 +128,7 @@ def copies_have_their_kind_and_bytes():
 
 
 def imported_again_it_is_the_same():
-    """But for names of copies; and calls of threads that are not known lie on these then."""
+    """Except for names of copies. Calls of unknown threads are on these in that case."""
     sql = """select case when name like '%cop%' or name like 'Memcpy%' then 'copy'
         when name in ('set', 'Memset') then 'set' else name end as name, count(*) as n,
         sum(duration_ns) as ns from ranges where kind = 'queue' and name not like 'overhead%'

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`annot record --gpu` without a GPU: buffers of a real one, replayed into a program, are in the
-recording: each activity once, with its queue, its times, the thread and the range that launched it;
-and what is missing is known.
+"""`annot record --gpu` without a GPU: buffers of a real one are replayed into a program. Each
+activity is in the recording once, with its queue, its times, and the thread and range that launched
+it, and missing ones are counted.
 
     test_recording.py ANNOT FAKE_CUPTI PROGRAM
 
-The recording is read by the second reader of recordings, not by annot."""
+The recording is read by the second reader of recordings, not by annot.
+"""
 
 import collections
 import json
@@ -24,13 +25,13 @@ from replay import activities_of
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 ROLES = {"kernel": "kernel", "memcpy": "copy", "memset": "set", "graph": "graph",
          "synchronization": "wait", "overhead": "overhead"}
-DEMANGLED = os.path.exists("/usr/include/libiberty/demangle.h")  # what annot is built with
+DEMANGLED = os.path.exists("/usr/include/libiberty/demangle.h")  # a feature of annot's build
 OVERHEAD = (1 << 64) - 1
 WAITS = 0xfffffffe
 
 
 def record(scene, mode="none", *more, options=(), status=0, **settings):
-    """Records a scene: (what the program printed, the recording)."""
+    """Record a scene. Return (the program's output, the recording)."""
     out = replay.folder / "out.annot"
     environment = {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE), **settings}
     done = subprocess.run(
@@ -54,8 +55,8 @@ def queue_of(each):
 
 
 def check(recorded, activities):
-    """Each activity is one span on its queue. Times are one shift away, to the nanosecond; clocks
-    that were read one after the other make it two."""
+    """Each activity is one span on its queue. Times differ by a single shift, to the nanosecond;
+    two if the clocks were read one after the other."""
     got = sorted((span.begin_ns, span.end_ns, span.role, span.queue_id)
                  for span in recorded.replayed)
     wanted = sorted((each["start"], each["end"], ROLES[each["kind"]], queue_of(each))
@@ -70,7 +71,7 @@ def check(recorded, activities):
 
 
 def check_launches(recorded, got, activities):
-    """Of each stream in its order: the range and thread of the launch."""
+    """Return the range and thread of the launches of each stream, in its order."""
     threads = {each["recorded_tid"]: each["tid"] for each in recorded.program["threads"]}
     launchers = {call[4]: threads[call[6]] for call in got.launches()}
     kinds = ("kernel", "graph")
@@ -123,7 +124,7 @@ def info_says_what_was_recorded():
 
 
 def devices_are_known_by_what_they_are():
-    """Which ones of the machine the lanes of devices stand for."""
+    """The lanes of devices have the identity of their device in the machine."""
     one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
     part = "MIG-33333333-0000-0000-0000-000000000000"
     for gpus, wanted in ((f"{two}@2b {one}@1a", {0: [two, "", "0000:2b:00.0"],
@@ -218,11 +219,12 @@ def missing_activities_are_known():
 
 
 def times_that_cannot_be_are_counted():
-    """Since cuptiFinalize forgets the registered clock, three of four windows have another's."""
+    """Since cuptiFinalize forgets the registered clock, three of four windows have CUPTI's own
+    clock."""
     recorded = record("window-finalize")
     _, activities = activities_of("window-finalize")
     assert recorded.counts["launched"] == 8004, recorded.counts
-    # The numbers of launches begin anew, too: a reader that is late finds the next window's.
+    # Launch numbers also restart: a late reader finds those of the next window.
     assert 7500 < recorded.counts["told"] <= 8004, recorded.counts
     assert len(recorded.replayed) + recorded.counts["mistimed"] == len(activities)
     assert 2001 <= len(recorded.replayed) < 2100, len(recorded.replayed)
@@ -239,7 +241,7 @@ def nodes_have_the_launch_and_say_where_they_were_captured():
 
 
 def stall_reasons_have_a_table():
-    """As fake_pc.c makes them up: of places 1 to 41 in each of two contexts, every fourth is of the
+    """The samples of fake_pc.c: in places 1 to 41 in each of two contexts, every fourth is in the
     second kernel."""
     out = replay.folder / "out.annot"
     recorded = record("contexts", options=["--gpu-pc", "--gpu-pc-period", "12"], FAKE_PC="dropped")

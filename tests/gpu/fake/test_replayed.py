@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What libannot-gpu tells is what CUPTI delivered: recorded buffers of a real GPU, replayed as they
-came, late, split, in reverse order, with losses and lies; each kernel knows its launch.
+"""libannot-gpu reports exactly the data that CUPTI delivered: recorded buffers of a real GPU,
+replayed unchanged, late, split, in reverse order, with losses and wrong data. Each kernel has its
+launch.
 
     test_replayed.py FAKE_CUPTI PROGRAM LIBRARY NEXT_TOOL HEADERS
 
-LIBRARY is libannot-gpu with tell_print.c in place of annot."""
+LIBRARY is libannot-gpu with tell_print.c instead of annot.
+"""
 
 import collections
 import json
@@ -23,7 +25,7 @@ FAKE, PROGRAM, LIBRARY, NEXT, HEADERS = (pathlib.Path(word).resolve() for word i
 
 
 class Run:
-    """One run of the program: what it printed, the spans, counts and notes that were told."""
+    """One run of the program: its output, and the reported spans, counts and notes."""
 
     def __init__(self, scene, mode="none", *more, status=0, **settings):
         out = folder / "told"
@@ -114,7 +116,7 @@ def kernels_have_their_shape():
     keys = ("grid", "block", "registers", "shared memory [bytes]")
     assert {(span["name"], *(span["label"][key] for key in keys))
             for span in run.spans if span["kind"] == 1} == shapes
-    # Where the table of names has no room for shapes, each span has its own.
+    # If the table of names has no room for shapes, each span has its own.
     full = Run("streams", ANNOT_GPU_TELL_FULL="1")
     assert {(span["name"], *(span["values"][key] for key in keys))
             for span in full.spans if span["kind"] == 1} == shapes
@@ -142,7 +144,7 @@ def what_is_lost_is_counted():
     assert not run.spans
     assert run.counts["dropped"] == len(delivered_of("streams")), run.counts
     assert run.counts["answered"] == 0, run.counts
-    run = Run("window-finalize", "split")  # 8,000 buffers at once: more than there are
+    run = Run("window-finalize", "split")  # 8,000 buffers at once: more than exist
     _, activities = activities_of("window-finalize")
     assert len(run.all) + run.counts["dropped"] == len(activities), run.counts
 
@@ -174,7 +176,7 @@ def a_graph_is_one_or_its_nodes():
     assert run.counts["launches"] == run.counts["answered"] == 10, run.counts
     kernels = [span for span in run.spans if span["kind"] == 1]
     assert len(kernels) == run.counts["activities"] == 30
-    # The three of a launch have it as their origin, and each says where it was captured.
+    # The three of a launch have it as their origin, and each has the place of its capture.
     origins = collections.Counter(span["launch"] for span in kernels)
     assert sorted(origins.values()) == [3] * 10, origins
     captures = collections.Counter(span["label"]["captured in"] for span in kernels)
@@ -199,7 +201,7 @@ def a_window_is_told():
 def the_profiler_calls_open_and_shut():
     run = Run("streams", "profiler", ANNOT_GPU="profiler")
     assert run.counts["launches"] == run.counts["answered"] == 20, run.counts
-    assert run.program["launches"] >= 20  # calls are followed until what was launched has come
+    assert run.program["launches"] >= 20  # calls are followed until their work has come
     assert len(run.spans) < len(Run("streams").spans)
 
 
@@ -223,8 +225,8 @@ def rubbish_breaks_nothing():
 
 
 def what_cannot_be_read_is_counted():
-    """Behind a record that CUPTI cannot step over nothing of its buffer is known; and what comes
-    back when a subscriber among others has left is nobody's to read."""
+    """After a record that CUPTI cannot step over, the rest of its buffer is unknown. A buffer
+    returned after one of several subscribers has left must not be read."""
     _, activities = activities_of("streams")
     run = Run("streams", "foreign,split")
     assert len(run.spans) == sum(each["place"] % 3 != 2 for each in activities), run.counts
@@ -267,7 +269,7 @@ def streams_have_names():
     contexts = Run("contexts").queues
     assert set(contexts.values()) == {"stream 20 of context 2",
                                       "stream 28 of context 3"}, contexts
-    # By nvtxNameCuStreamA, nvtxNameCudaStreamA, nvtxNameCuContextA; and the default one's.
+    # By nvtxNameCuStreamA, nvtxNameCudaStreamA, nvtxNameCuContextA, and that of the default stream.
     for kind in 3, 6:
         run = Run("streams", FAKE_NAME=f"{kind}:14=loader")
         assert run.queues[1, 14] == "loader (stream 14)", run.queues
@@ -277,7 +279,7 @@ def streams_have_names():
 
 
 def a_device_is_told_of_once():
-    for scene in "streams", "window-finalize":  # with a record of CUPTI's, and without
+    for scene in "streams", "window-finalize":  # with a record of CUPTI, and without
         device, = Run(scene).facts
         assert device["fact"] == "device" and device["of"] == "GPU 0: Fake 0", device
         assert device["values"] == {
@@ -287,7 +289,7 @@ def a_device_is_told_of_once():
 
 
 def devices_are_told_by_uuid():
-    """In whatever order, by CUPTI's record and by the driver; of an instance, the whole GPU too."""
+    """In any order, from CUPTI's record and from the driver; for instances also the GPU."""
     one, two = (f"GPU-{digit * 8}-0000-0000-0000-000000000000" for digit in "12")
     part = two.replace("GPU", "MIG").replace("2", "3")
     told = {device["values"]["device"]: device["values"]
@@ -303,8 +305,8 @@ def devices_are_told_by_uuid():
 
 
 def kernels_have_their_occupancy():
-    """As cudaOccupancyMaxActiveBlocksPerMultiprocessor gives it on an H100: 32 blocks of a warp
-    each; of PyTorch's kernels by registers, by shared memory, and all."""
+    """As cudaOccupancyMaxActiveBlocksPerMultiprocessor returns it on an H100: 32 blocks of one warp
+    each; PyTorch's kernels limited by registers, by shared memory, and not limited."""
     label = next(span["label"] for span in Run("streams").spans if span["kind"] == 1)
     assert label["occupancy [%]"] == 50, label
     found = {(span["label"]["block"], span["label"]["registers"],
@@ -395,7 +397,7 @@ STALLED = "smsp__pcsamp_warps_issue_stalled_"
 
 
 def stalls(places):
-    """As fake_pc.c makes them up, of places by their numbers."""
+    """The samples of fake_pc.c, by the numbers of their places."""
     return [(16 * at, "_Z4copyPfS_i" if at % 4 == 0 else "_Z4gemmPfS_S_i",
              {STALLED + reason: count for reason, count in
               (("selected", 5), ("long_scoreboard", at), ("long_scoreboard_not_issued", at // 2))
@@ -403,7 +405,7 @@ def stalls(places):
 
 
 def warps_are_sampled():
-    """Of each context what was there before it was disabled, and what came by that."""
+    """Both the samples before a context was disabled, and those that disabling returned."""
     for scene, contexts in (("streams", 1), ("contexts", 2)):
         run = Run(scene, ANNOT_GPU_KINDS="pc=12")
         got = [(place["pc"], place["function"], place["stalls"]) for place in run.places]
@@ -454,7 +456,7 @@ def beside_another_tool():
     check_launches(run, got, activities, delta)
     check_counts(run, activities)
     assert not run.anchors and not run.notes, run.notes
-    # Without a clock of its own: CUPTI's, and anchors that lead to ours.
+    # Without its own clock: CUPTI's, with anchors to convert it.
     run = Run("streams", FAKE_CUPTI_CLOCKLESS="1", **beside)
     assert len(run.spans) == len(activities) and len(run.anchors) >= 2
     behind = [cupti - ours for cupti, ours, error in run.anchors]
@@ -462,11 +464,11 @@ def beside_another_tool():
     assert {span["clock"] for span in run.spans} == {2}
     for span in run.spans:
         assert not span["launch"] or span["launch"] <= span["begin"] - min(behind) + 1e6, span
-    # Graphs are recorded as who came first said.
+    # Graphs are recorded as the first subscriber wanted.
     assert not [span for span in Run("graph", **beside).spans if span["kind"] == 4]
     run = Run("graph", FAKE_CUPTI_GRAPHS="1", **beside)
     assert sum(span["kind"] == 4 for span in run.spans) == 10
-    # Before 13.3, and where that tool wants to be alone, it stays so.
+    # Before 13.3, and if that tool does not share, it stays the only one.
     for settings in {**beside, "FAKE_CUPTI_VERSION": "130200"}, {"FAKE_CUPTI_HOLDER": "Kineto",
                                                                 "FAKE_CUPTI_VERSION": "130500"}:
         run = Run("streams", **settings)
@@ -474,8 +476,8 @@ def beside_another_tool():
 
 
 def a_clock_that_was_forgotten_is_registered_again():
-    """Another tool called cuptiFinalize between two windows: times and names are right in both; and
-    it is not registered twice, where nobody did."""
+    """Another tool called cuptiFinalize between two windows: times and names are right in both
+    windows. Without that call, the clock is not registered twice."""
     switch = folder / "recorded"
     for settings in {"FAKE_CUPTI_FORGETS": "1"}, {}:
         switch.write_text("")
@@ -485,7 +487,7 @@ def a_clock_that_was_forgotten_is_registered_again():
         assert len(kernels) > 20 and run.counts["violating"] == 0, run.counts
         for span in kernels:
             assert span["begin"] - span["launch"] < 10e9, (settings, span)
-        # Where the first window's names of kernels were, there may be others.
+        # The names of the first window's kernels may have been overwritten.
         switch.write_text("")
         run = Run("streams", "pause,ranges", ANNOT_GPU_TELL_SWITCH=str(switch), **settings)
         names = {span["name"] for span in run.spans if span["kind"] == 1}
@@ -498,7 +500,8 @@ def what_may_not_be_refused_ends():
 
 
 def one_that_is_older_than_the_driver_is_found():
-    """Where the linker looks, for the driver's CUDA 13.0; nothing else of CUDA is loaded."""
+    """It is found where the linker looks, for the driver's CUDA 13.0. No other part of CUDA is
+    loaded."""
     for name in "libcupti.so.13", "libcupti.so.12":
         place = folder / name.replace(".", "-")
         place.mkdir()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`annot export --gpu` and `annot flame --gpu`: GPU time lies below the line that launched it.
+"""`annot export --gpu` and `annot flame --gpu`: GPU time is below the line that launched it.
 
     test_stacks.py ANNOT FAKE_CUPTI PROGRAM
 
-Launches are made up by a program that knows what each of its lines launched: exactly so much is to
-be found below it if all stacks are taken, and nearly so much if one of many is."""
+Launches are made up by a program that knows the launches of each of its lines. The result must be
+exact if all stacks are taken, and close if one of many is taken.
+"""
 
 import base64
 import collections
@@ -24,11 +25,11 @@ import replay
 ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 SCRIPT = pathlib.Path(__file__).resolve().parent / "stacks_program.py"
 LIBRARY = ANNOT.parent.parent / "libannot" / "gpu" / "libannot-gpu.so"
-WARM = "warm"  # launched before everything else: annot meets the libraries around a launch
+WARM = "warm"  # launched before everything else: annot finds the libraries around a launch
 NOT_SAMPLED = "[stack not sampled]"
 folder = pathlib.Path(tempfile.mkdtemp())
 recording = folder / "out.annot"
-INSTALLED = folder / "site-packages" / FAKE.name  # code of others, as the real one
+INSTALLED = folder / "site-packages" / FAKE.name  # not the user's code, like the real one
 INSTALLED.parent.mkdir()
 shutil.copy(FAKE, INSTALLED)
 
@@ -38,7 +39,7 @@ def environment(**more):
 
 
 def record(command, *options):
-    """What the program printed."""
+    """Return the program's output."""
     done = subprocess.run([ANNOT, "record", "--force", "--gpu", *options, "-o", recording, "--",
                            *command], env=environment(), capture_output=True, text=True,
                           timeout=100)
@@ -51,7 +52,7 @@ def python(scene, count):
 
 
 def folded(*options):
-    """By stack: the value."""
+    """Return the value of each stack."""
     done = subprocess.run([ANNOT, "export", "--gpu", *options, "-f", "folded", "-o", "-",
                            recording], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
@@ -63,7 +64,7 @@ def folded(*options):
 
 
 def by_line(stacks):
-    """By function, line and kernel: of the innermost Python function."""
+    """Return sums by function, line and kernel, for the innermost Python function."""
     sums = collections.Counter()
     for stack, value in stacks.items():
         place = re.fullmatch(r"(\S+) \(.*:(\d+)\)", stack[-2])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Windows in which GPUs are recorded: exactly the launches that lie in them, with what each window
-cost; nothing of a fork, an exec or a kill that the counts do not know; and the end of `annot
-attach` loses nothing of a program that goes on.
+"""Windows in which GPUs are recorded: exactly the launches inside, with the cost of each window.
+Losses of a fork, an exec or a kill are counted. At the end of `annot attach`, no records are lost
+while the program continues.
 
     test_windows.py ANNOT FAKE_CUPTI PROGRAM LIBRARY
 
-Each launch of the program lies in a range of its own, "launch N". LIBRARY is libannot-gpu.so."""
+Each launch of the program is in its own range, "launch N". LIBRARY is libannot-gpu.so.
+"""
 
 import itertools
 import json
@@ -37,7 +38,7 @@ def read(out, done):
 
 
 def record(window, *more, before="", options=(), status=0, mode="ranges"):
-    """Records with that window; `before`: commands in the ranges of launches."""
+    """Record with that window. `before`: commands in the ranges of launches."""
     out = replay.folder / "out.annot"
     done = subprocess.run(
         [ANNOT, "record", "--force", "--no-sample", "--gpu", "--gpu-window", window, *options,
@@ -49,7 +50,7 @@ def record(window, *more, before="", options=(), status=0, mode="ranges"):
 
 
 def check(recorded, numbers):
-    """Of the launches with these numbers, from 1 on, and no others; none is missing."""
+    """Check that exactly the launches with these numbers are recorded, counted from 1."""
     wanted = sorted(ALL[number - 1] for number in numbers)
     assert recorded.launched == wanted, (recorded.launched, wanted)
     counts = recorded.counts
@@ -75,10 +76,10 @@ def a_range_of_a_name():
 
 
 def what_is_left_out_was_not_idle():
-    """The window stays open from step to step, as the next one is due before it is shut."""
+    """The window stays open from step to step, as the next one starts before it closes."""
     check(record("step:launch *:every=2"), range(2, 41, 2))
     left_out(set(ALL[::2]))
-    # In steps that warm up nothing is kept either.
+    # Warm-up steps are not kept either.
     recorded = record("schedule:launch *:wait=0,warmup=5,active=3,repeat=1",
                       before="2 sleep 0.3;8 sleep 0.3")
     check(recorded, range(6, 9))
@@ -86,13 +87,13 @@ def what_is_left_out_was_not_idle():
 
 
 def left_out(numbers):
-    """Of these launches' ranges it is not known whether a GPU was idle in them."""
+    """For the ranges of these launches it is unknown if a GPU was idle."""
     rows = json.loads(subprocess.run(
         [ANNOT, "report", "--json", "--table", "gpu_ranges", replay.folder / "out.annot"],
         capture_output=True, text=True, check=True).stdout)["gpu_ranges"]
     idle = {int(row["path"].split()[1]): row["idle_ns"] for row in rows
             if row.get("idle_ns") and not row.get("launched")}
-    # But for kernels of others that ran meanwhile, to the instant in which it is told.
+    # Except for other programs' kernels that ran meanwhile, up to the instant of the report.
     assert not numbers & {number for number, ns in idle.items() if ns > 100_000}, idle
 
 
@@ -103,7 +104,7 @@ def each_nth_step():
 
 
 def phases(wait, warmup, active, repeat=0, skip_first=0):
-    """What torch.profiler.schedule answers for each step, from 0 on."""
+    """Yield the answer of torch.profiler.schedule for each step, from 0 on."""
     for step in itertools.count():
         if step < skip_first:
             yield "none"
@@ -158,13 +159,13 @@ def what_an_exec_or_a_kill_takes_is_known():
     assert recorded.counts["launched"] == 40 and not recorded.counts.get("told"), recorded.counts
     recorded = record(f"range:launch {ALL[39]}", "kill", before="40 kill -KILL $PPID",
                       status=-signal.SIGKILL)
-    assert recorded.counts.get("launched", 0) == 0  # it died before it called
+    assert recorded.counts.get("launched", 0) == 0  # it died before the call
     recorded = record("all", "kill", mode="ranges,keep", status=-signal.SIGKILL)
     assert recorded.counts["launched"] == 40 and not recorded.counts.get("told"), recorded.counts
 
 
 class Dormant:
-    """A program that was started to be recorded some day."""
+    """A program that was started so that it can be recorded later."""
 
     def __init__(self, **settings):
         self.folder = replay.folder / "dormant"
@@ -201,10 +202,10 @@ class Dormant:
 
 
 def the_end_of_attach_loses_nothing():
-    """CUPTI has everything until it is asked for it: so what is recorded was fetched at the end."""
+    """CUPTI keeps its buffers until asked, so these records were fetched at the end."""
     program = Dormant()
     program.attach()
-    line = program.process.stdout.readline()  # all is launched
+    line = program.process.stdout.readline()  # all work is launched
     began = time.monotonic()
     program.annot.send_signal(signal.SIGINT)
     _, errors = program.annot.communicate(timeout=60)
@@ -217,7 +218,7 @@ def the_end_of_attach_loses_nothing():
 
 
 def nothing_is_left_behind_a_window():
-    """After attach the program's calls are followed by nobody, and another one can record."""
+    """After attach the program's calls are no longer followed, and another tool can record."""
     for _ in range(2):
         program = Dormant()
         program.attach()
@@ -231,7 +232,7 @@ def nothing_is_left_behind_a_window():
 
 
 def what_cannot_be_had_is_said_when_somebody_records():
-    """Nobody did when the driver started."""
+    """The library was not there when the driver started."""
     program = Dormant(ANNOT_CUPTI="/nowhere.so", ANNOT_CUDA_NEXT="/nowhere.so")
     program.attach("-d", "1")
     program.annot.communicate(timeout=60)
@@ -243,7 +244,7 @@ def what_cannot_be_had_is_said_when_somebody_records():
 
 
 def the_budget_ends_a_recording():
-    """Forty launches, of which the 20th takes four seconds of nothing but calls that cost."""
+    """Forty launches, of which the 20th consists of four seconds of expensive calls."""
     recorded = record("all", options=["--gpu-budget", "0.0000001"],
                       before="20 sleep 5;30 sleep 0.1")
     assert len(recorded.notes) == 1, recorded.notes
@@ -253,7 +254,7 @@ def the_budget_ends_a_recording():
     info = subprocess.run([ANNOT, "info", replay.folder / "out.annot"], capture_output=True,
                           text=True, check=True).stdout
     assert "more than the budget" in " ".join(info.split()), info
-    check(record("all", before="20 sleep 5"), range(1, 41))  # asked for, without a limit
+    check(record("all", before="20 sleep 5"), range(1, 41))  # requested, without a limit
 
 
 CASES = [all_of_it, a_range_of_a_name, each_nth_step, what_is_left_out_was_not_idle,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches kernels, copies and graphs from functions of C, and says of each thread, range and
- * function what it launched: lines of JSON, [pid, tid, thread, ranges, function, work, ns, count].
+/* Launches kernels, copies and graphs from C functions, and reports its launches by thread, range
+ * and function: lines of JSON, [pid, tid, thread, ranges, function, work, ns, count].
  *
- *   truth_of_launches SCENE COUNT
+ *     truth_of_launches SCENE COUNT
  *
- * A scene that captures "before" does so before CUPTI is loaded. Some end while somebody else's
- * launches go on, so that nobody can name their threads afterwards. */
+ * A scene that captures "before" does so before CUPTI is loaded. Some threads end while launches of
+ * others continue, so that their names cannot be read afterwards. */
 #include "fake_cupti.h"
 
 #include <annot/annot.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define APART __attribute__((noinline, noclone)) static void
-/* The caller's frame stays, whatever it ends with. */
+/* Keeps the caller's frame, even with a tail call. */
 #define STAY __asm__ volatile("" ::: "memory")
 
 enum { KEPT = 4096 };
@@ -35,7 +35,7 @@ static fake_graph_launch_function *launch_graph;
 static int count;
 static uint32_t graph, other_graph;
 
-/* ---- What was launched ----------------------------------------------------------------------- */
+/* ---- Known launches -------------------------------------------------------------------------- */
 
 static struct known {
     int pid, tid;
@@ -187,7 +187,7 @@ static void *run_left(void *unused)
     return unused;
 }
 
-/* It has no range. */
+/* A thread without a range. */
 static void *run_right(void *unused)
 {
     prctl(PR_SET_NAME, "right");
@@ -198,7 +198,7 @@ static void *run_right(void *unused)
     return unused;
 }
 
-/* It launches once, and ends. */
+/* Launches once, and ends. */
 static void *run_short(void *number)
 {
     char name[16];
@@ -265,7 +265,7 @@ static void signals(void)
     pop("");
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- All scenes ------------------------------------------------------------------------------ */
 
 static void *function_of(const char *library, const char *name)
 {
@@ -285,11 +285,11 @@ static void start(void)
     usleep(500000);
 }
 
-/* What was open at the fork is around what the child launches. */
+/* Ranges open at the fork are around the child's launches. */
 static void children(void)
 {
     push("parent", "parent");
-    usleep(300000); /* it is known by then that it has ranges */
+    usleep(300000); /* by then, its ranges are known */
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();
         if (child == 0) {
