@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Enforces the limits of the style: sizes, nesting, include directions, licence lines, names.
+"""Enforces the limits of the style: sizes, nesting, include directions, names, words of prose.
 
     tidy.py [ROOT]        checks the tree; prints PATH:LINE: RULE: details; exit 0 or 1
     tidy.py --self-test   plants one violation per rule and fails unless each is found
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import words
 
 FILE_LINES = 1000
 FUNCTION_LINES = 70
@@ -95,6 +97,10 @@ PUBLIC = "libannot/include/annot"
 NO_DOORS = ["collector/analysis/profile", "collector/model", "tools", "tools/doctor"]
 # The largest number of files in a call cycle.
 CYCLE_FILES = 8
+
+# Folders and pages within the budget of words.py.
+PLAIN = ["CONTRIBUTING.md", "NEWS.md", "README.md", "collector", "docs", "examples", "libannot",
+         "pyannot", "tools"]
 
 # The entries of the top folder; output of runs belongs elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",
@@ -408,6 +414,15 @@ def check_names(tree):
             tree.path_of[path.name] = path
 
 
+def check_words(tree):
+    """Counts the words of a folder's files together."""
+    for folder in PLAIN:
+        texts = [words.prose(path, (tree.root / path).read_text(errors="replace"))
+                 for path in tree.files if folder in (str(path), *map(str, path.parents))]
+        for word, count, allowed in words.over_budget("\n".join(texts)):
+            tree.report(folder, 1, "words", f"{count} times {word}, limit {allowed}: words.py -v")
+
+
 def check_outputs(tree):
     """Rejects output of runs under version control."""
     for path in tree.committed:
@@ -424,6 +439,7 @@ def check(root, exceptions):
     check_outputs(tree)
     check_doors(tree)
     check_cycles(tree)
+    check_words(tree)
     for path in tree.files:
         text = (tree.root / path).read_text(errors="replace")
         lines = text.split("\n")
@@ -478,6 +494,7 @@ PLANTED = [
     ("cycle", f"tools/ring{CYCLE_FILES}.c",
      C_START + f"int ring{CYCLE_FILES}(void)\n{{\n    return ring0();\n}}\n"),
     ("python-first", "pyannot/src/a.c", C_START + '#include <stdio.h>\n\n#include "python.h"\n'),
+    ("words", "README.md", "What it records is what it reports.\n"),
     ("output", "pipeline-report/report.txt", "1 files\n"),
     ("output", "hello.svg", "<svg/>\n"),
     ("output", "examples/pipeline/files.csv", "path,bytes\n"),
