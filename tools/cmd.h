@@ -29,6 +29,7 @@ struct cmd {
     const char *summary;               /* one line without a full stop */
     const char *usage;                 /* the part after the name: "[OPTIONS] FILE" */
     const char *details;               /* lines below the options in the help; NULL: empty */
+    const char *examples;              /* command lines at the end of the help; NULL: empty */
     const struct option_spec *options; /* NULL: only --help */
     /* Alternative to `options`: a table composed of others; and lines below the details. Or
      * NULL. */
@@ -72,8 +73,9 @@ const char *cmd_name(void);
 /* Quotes a word of a suggested command line for the shell if needed. `size` >= 1. */
 void cmd_quote(const char *word, char *buffer, size_t size);
 
-/* Prints usage, options and details of one command to standard output. */
-void cmd_print_help(const struct cmd *cmd);
+/* Prints usage, options, details and examples of one command to standard output. Without `all`, it
+ * only lists the names of rarely used options. */
+void cmd_print_help(const struct cmd *cmd, bool all);
 
 /* Prints all commands to standard output. */
 void cmd_print_overview(void);

@@ -14,16 +14,16 @@
 
 enum { HELP_WIDTH = 100, HELP_COLUMN = 28 };
 
-/* Prints `text` from column HELP_COLUMN on, wrapped at HELP_WIDTH and indented by HELP_COLUMN. */
-static void print_wrapped(const char *text)
+/* Prints `text`, wrapped at HELP_WIDTH; the cursor is at column `indent` already. */
+static void print_wrapped(const char *text, size_t indent)
 {
-    size_t column = HELP_COLUMN;
+    size_t column = indent;
     while (*text) {
         size_t length = strcspn(text, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        } else if (column > HELP_COLUMN) {
+        if (column > indent && column + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
             putchar(' ');
             column++;
         }
@@ -68,21 +68,65 @@ static void print_option(const struct option_spec *spec)
         printf("%s\n%*s", left, HELP_COLUMN, "");
     else
         printf("%-*s", HELP_COLUMN, left);
-    print_wrapped(text);
+    print_wrapped(text, HELP_COLUMN);
 }
 
-void cmd_print_help(const struct cmd *cmd)
+static bool is_group(const struct option_spec *spec)
 {
-    printf("annot %s: %s\n\nusage: annot %s%s%s\n\noptions:\n", cmd->name, cmd->summary, cmd->name,
-           cmd->usage[0] ? " " : "", cmd->usage);
-    for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
-        if (spec->help)
+    return spec && spec->name && spec->kind == OPTION_GROUP;
+}
+
+/* Names of the options of a group, which begins at `spec`. Returns its last row. */
+static const struct option_spec *list_group(const struct option_spec *spec)
+{
+    char names[2048];
+    size_t used = 0;
+    for (; spec[1].name && !is_group(spec + 1); spec++)
+        if (spec[1].help && used + 64 < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%.50s",
+                                     used ? " " : "", spec[1].name);
+    printf("  ");
+    print_wrapped(names, 2);
+    return spec;
+}
+
+/* Returns true if groups were listed by names. */
+static bool print_options(const struct option_spec *spec, bool all)
+{
+    bool shortened = false;
+    if (!is_group(spec))
+        printf("\noptions:\n");
+    for (; spec && spec->name; spec++) {
+        if (is_group(spec)) {
+            bool listed = spec->value_name && !all;
+            printf("\n%s:\n", spec->name);
+            spec = listed ? list_group(spec) : spec;
+            shortened = shortened || listed;
+        } else if (spec->help) {
             print_option(spec);
+        }
+    }
+    return shortened;
+}
+
+void cmd_print_help(const struct cmd *cmd, bool all)
+{
+    const struct option_spec *specs = cmd_options(cmd);
+    printf("annot %s: %s\n\nusage: annot %s%s%s\n", cmd->name, cmd->summary, cmd->name,
+           cmd->usage[0] ? " " : "", cmd->usage);
+    bool shortened = print_options(specs, all);
+    if (is_group(specs))
+        printf("\nhelp:\n");
     print_option(&(struct option_spec){"help", 'h', OPTION_FLAG, 0, NULL, "print this text", NULL});
+    if (shortened)
+        print_option(&(struct option_spec){"help-all", 0, OPTION_FLAG, 0, NULL,
+                                           "describe all options", NULL});
     if (cmd->details)
         printf("\n%s", cmd->details);
     if (cmd->print_details)
         cmd->print_details();
+    if (cmd->examples)
+        printf("\nexamples:\n%s", cmd->examples);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -127,7 +171,7 @@ int cmd_run(const struct cmd *cmd, int argc, char **argv)
     if (options_parse(&options, argc, argv) < 0)
         status = fail_options(cmd, &options);
     else if (options.help)
-        cmd_print_help(cmd);
+        cmd_print_help(cmd, options.help_all);
     else
         status = check_operands(cmd, &options);
     if (status == 0 && !options.help) {

@@ -441,7 +441,6 @@ static const struct option_spec options[] = {
      "one JSON object per process and line", NULL},
     {"sampling", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none",
      "the best way of sampling to try: with eBPF, from outside (remote), or none", "bpf"},
-    {"rung", 0, OPTION_CHOICE, offsetof(struct dump_values, rung), "bpf|remote|none", NULL, NULL},
     {0},
 };
 

@@ -62,7 +62,7 @@ static void put_choices(struct out_stream *out, const char *words)
     out_text(out, "]");
 }
 
-static void put_option(struct out_stream *out, const struct option_spec *spec)
+static void put_option(struct out_stream *out, const struct option_spec *spec, const char *group)
 {
     const char letter[] = {spec->letter, '\0'};
     put_member(out, "\n    {\"name\": ", spec->name);
@@ -76,6 +76,8 @@ static void put_option(struct out_stream *out, const struct option_spec *spec)
     put_member(out, ", \"help\": ", spec->help);
     if (spec->fallback)
         put_member(out, ", \"default\": ", spec->fallback);
+    if (group)
+        put_member(out, ", \"group\": ", group);
     out_text(out, "}");
 }
 
@@ -88,13 +90,16 @@ static void put_command(struct out_stream *out, const struct cmd *cmd)
     put_member(out, ",\n  \"usage\": ", cmd->usage);
     put_bool(out, ",\n  \"command_follows\": ", cmd->command_follows);
     out_text(out, ",\n  \"options\": [");
+    const char *group = NULL;
     for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++) {
+        if (spec->kind == OPTION_GROUP)
+            group = spec->name;
         if (!spec->help)
             continue;
-        put_option(out, spec);
+        put_option(out, spec, group);
         out_text(out, ",");
     }
-    put_option(out, &help);
+    put_option(out, &help, group ? "help" : NULL);
     out_text(out, "]}");
 }
 
@@ -135,7 +140,7 @@ static int run_help(const struct cmd_call *call)
     if (values->json)
         return cmd ? print_json(&cmd, 1) : print_json(cmd_table, cmd_count);
     if (cmd)
-        cmd_print_help(cmd);
+        cmd_print_help(cmd, false);
     else
         cmd_print_overview();
     return CMD_OK;

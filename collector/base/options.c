@@ -151,7 +151,7 @@ static int fail_unknown(struct options *options, const char *word, size_t length
     const char *best = NULL;
     unsigned best_distance = options_near_limit(name);
     for (const struct option_spec *spec = options->specs; spec && spec->name; spec++) {
-        if (!spec->help)
+        if (!spec->help) /* also a heading */
             continue;
         bool starts = length >= 2 && strncmp(spec->name, name, strlen(name)) == 0;
         unsigned distance = starts ? 0 : options_distance(name, spec->name);
@@ -327,19 +327,26 @@ static int fail_joined(struct options *options, const struct option_spec *spec)
     return -EINVAL;
 }
 
+static bool is_named(const struct option_spec *spec, const char *name, size_t length)
+{
+    return spec->kind != OPTION_GROUP && strlen(spec->name) == length &&
+           memcmp(spec->name, name, length) == 0;
+}
+
 /* Returns the words of argv that the option takes: 1 or 2; 0: it is the first operand; or
  * -EINVAL. */
 static int take_long(struct options *options, const char *word, const char *next)
 {
     size_t length = strcspn(word, "=");
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
-    if (length == 4 && memcmp(word, "help", 4) == 0) {
+    bool all = strcmp(word, "help-all") == 0;
+    if (all || strcmp(word, "help") == 0 || strncmp(word, "help=", 5) == 0) {
         options->help = true;
+        options->help_all = all;
         return 1;
     }
     const struct option_spec *spec = options->specs;
-    while (spec && spec->name &&
-           (strlen(spec->name) != length || memcmp(spec->name, word, length) != 0))
+    while (spec && spec->name && !is_named(spec, word, length))
         spec++;
     if (!spec || !spec->name)
         return fail_unknown(options, word, length);

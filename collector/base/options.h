@@ -23,18 +23,29 @@ enum option_kind {
     OPTION_NUMBER = 7,  /* double above 0: "0.1" */
     OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..." */
     OPTION_MODE = 9,    /* as CHOICE, but "--name=WORD" alone; "--name" is the first word */
+    OPTION_GROUP = 10,  /* the heading of the options below it: OPTIONS_GROUP */
 };
 
 struct option_spec {
-    const char *name; /* long name without dashes; NULL ends the table */
+    const char *name; /* long name without dashes, or the heading; NULL ends the table */
     char letter;      /* short name; 0 = long name only */
     enum option_kind kind;
     size_t offset;          /* of the value in the command's struct */
     const char *value_name; /* name of the value in the help: "FILE" */
-    const char *help;       /* a phrase; help adds the default. NULL: an older name, still accepted
-                             * but undocumented */
+    const char *help;       /* a phrase; help adds the default. NULL: accepted, but not listed */
     const char *fallback;   /* default value, as one would type it; NULL = zero */
 };
+
+/* A row that begins a group. --help lists the names of a MORE group's options only, --help-all
+ * describes them. */
+#define OPTIONS_GROUP(heading)                                                                     \
+    {                                                                                              \
+        (heading), 0, OPTION_GROUP, 0, NULL, NULL, NULL                                            \
+    }
+#define OPTIONS_MORE_GROUP(heading)                                                                \
+    {                                                                                              \
+        (heading), 0, OPTION_GROUP, 0, "more", NULL, NULL                                          \
+    }
 
 enum { OPTION_LIST_MAX = 32, OPTIONS_MAX = 128 };
 
@@ -56,7 +67,8 @@ struct options {
 
     char **operands; /* inside argv, which is reordered */
     int operand_count;
-    bool help;        /* -h or --help was given; later words were not parsed */
+    bool help;        /* -h, --help or --help-all was given; later words were not parsed */
+    bool help_all;    /* --help-all was given */
     char unknown[40]; /* the option that is in no table, with its dashes; else "" */
     bool near;        /* the hint names an option of similar spelling */
     char choice[40];  /* "NAME=WORD": an option whose choices lack that word; or empty */

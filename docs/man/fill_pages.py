@@ -62,9 +62,12 @@ def option_text(option):
 
 
 def entries(items, prose):
-    """(name, head, text) of all, each with the prose of its name."""
-    lines = []
-    for name, head, text in items:
+    """(name, head, text, group) of all, each with the prose of its name, below their groups."""
+    lines, last = [], None
+    for name, head, text, group in items:
+        if group != last:
+            lines.append(f"## {group[0].upper()}{group[1:]}\n")
+            last = group
         more = prose.pop(name, "").strip("\n")
         lines.append(f"{head}\n\t{text}\n" + (f"{more}\n" if more else ""))
     return "\n".join(lines)
@@ -74,7 +77,7 @@ def command_items(table, pages):
     for command in table["commands"]:
         name, head = command["name"], f"*{command['name']}*"
         page = f": *annot-{name}*(1)" if f"annot-{name}.1.scd" in pages else ""
-        yield name, head, sentence(plain(command["summary"]) + page)
+        yield name, head, sentence(plain(command["summary"]) + page), None
 
 
 def option_items(table, page):
@@ -82,7 +85,7 @@ def option_items(table, page):
     for command in table["commands"]:
         if command["name"] == name:
             for option in command["options"]:
-                yield option["name"], option_head(option), option_text(option)
+                yield option["name"], option_head(option), option_text(option), option.get("group")
             return
     sys.exit(f"{page}: no command {name}")
 

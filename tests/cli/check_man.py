@@ -34,7 +34,7 @@ def main():
             continue
         if "\n@options@\n" not in (source / path.name).read_text():
             problems.append(f"{path.name}: below # OPTIONS the line @options@ is missing")
-        text = help_of(annot, "help", name)
+        text = help_of(annot, name, "--help-all")
         page = path.read_text()
         have, told = set(OPTION_IN_HELP.findall(text)), set(OPTION_IN_PAGE.findall(page))
         problems += [f"{path.name} lacks --{option[1]}" for option in sorted(have - told)]

@@ -18,7 +18,7 @@ from pyannot import annotate, observe, pop, push
 SHOWN = {}
 
 def shown(place, pid=None):
-    command = [%r, "dump", "--json", "--rung", "none", "-p", str(pid or os.getpid())]
+    command = [%r, "dump", "--json", "--sampling", "none", "-p", str(pid or os.getpid())]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     threads = json.loads(done.stdout)["threads"]
     tid = pid or threading.get_native_id()

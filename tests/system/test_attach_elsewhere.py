@@ -128,7 +128,7 @@ def python_in_another_pid_namespace_is_sampled_by_reading_memory(home):
             "    while time.process_time() < end: pass\nburn()\n")
     (home.work / "burn.py").write_text(burn)
     path = home.work / "burn.annot"
-    home.annot("record", "--rung", "remote", "-o", path, "--", *CONTAINER, sys.executable,
+    home.annot("record", "--sampling", "remote", "-o", path, "--", *CONTAINER, sys.executable,
                "burn.py").ok()
     frames = [frame for stack in home.dump(path, "--samples").stacks.values() for frame in stack]
     check(any("burn" in str(frame) for frame in frames), f"no sample of burn: {frames}")
@@ -244,7 +244,7 @@ def pid_that_comes_again_is_another_program(home):
     keeper = Asked(home)  # the recording goes on when the first program has ended
     place = root / "annot-0"
     wait_until(lambda: said(root / "first.log") == "ok\n", "the first program is there")
-    attached = Attached(home, [first, keeper.pid], "--rung", "none", directory=place)
+    attached = Attached(home, [first, keeper.pid], "--sampling", "none", directory=place)
     asked.process.stdin.write(b"go on\n")
     asked.process.stdin.flush()
     asked.answer()

@@ -197,7 +197,7 @@ def names_locals_and_the_holder_of_the_gil_in_every_interpreter(home):
 def python_stacks_without_ebpf(home):
     target = blocked(home)
     try:
-        threads = by_function(dump(home, target.pid, "--rung", "remote")["threads"])
+        threads = by_function(dump(home, target.pid, "--sampling", "remote")["threads"])
         for name, reason in WAITS.items():
             equal(threads[name]["waits_for"], reason, f"what {name} waits for")
         check("main" in threads, f"the main thread is missing: {sorted(threads)}")
@@ -279,7 +279,7 @@ def frame_pointers_of_a_thread_that_waits(home):
         equal(functions.count("deep"), 10, f"calls of deep in {functions}")
         equal(functions[-1], "_start", "the root")
         check(thread["complete"], f"not complete, with {functions}")
-        thread, = dump(home, target.pid, "--rung", "remote")["threads"]
+        thread, = dump(home, target.pid, "--sampling", "remote")["threads"]
         check(not thread["complete"], "complete without rbp")
     finally:
         target.kill()

@@ -264,7 +264,7 @@ def attached_programs_obey(home):
         equal(target.stdout.readline(), "ok\n", f"the answer to {words}")
 
     say("round", "before")
-    attached = home.start(ANNOT, "attach", "-p", target.pid, "--rung", "none", "--enable", "io",
+    attached = home.start(ANNOT, "attach", "-p", target.pid, "--sampling", "none", "--enable", "io",
                           "-o", "attached.annot", stderr=subprocess.PIPE)
     while generation(home.directory) == 0:  # until it is told to join
         equal(attached.poll(), None, "status of annot attach")

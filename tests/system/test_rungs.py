@@ -128,15 +128,15 @@ def everything_denied_leaves_annotations(home):
 @case
 def the_rung_can_be_chosen(home):
     for word, rung in (("none", NONE), ("remote", REMOTE)):
-        done = record(home, PYTHON, TARGET_PYTHON, "shares", "300", options=["--rung", word])
-        equal(done.samples.dump.sampling["rung"], rung, f"the rung by --rung {word}")
+        done = record(home, PYTHON, TARGET_PYTHON, "shares", "300", options=["--sampling", word])
+        equal(done.samples.dump.sampling["rung"], rung, f"the rung by --sampling {word}")
     done = record(home, "true", options=["--no-sample"])
     equal(done.samples.dump.sampling["rung"], OFF, "the rung by --no-sample")
 
 
 def ends_by_remote_reads(home, **rest):
     """How the command (the first one) and its two children ended, as `annot info` has it."""
-    done = record(home, PYTHON, TARGET_PYTHON, "ends", "300", options=["--rung", "remote"],
+    done = record(home, PYTHON, TARGET_PYTHON, "ends", "300", options=["--sampling", "remote"],
                   status=5, **rest)
     ends = [process["how_text"] for process in done.samples.dump.processes]
     equal(len(ends), 3, "processes")
@@ -165,7 +165,7 @@ def remote_reads_do_not_end_a_program_that_emits_at_once(home):
     emit = f"(echo steps 20; sleep 0.3) | {{}} {program('emit_asked')} >&2"
     children = " & ".join(emit.format(word) for word in ("", "", "exec", "exec"))
     done = record(home, "sh", "-c", f"{children} & wait; {emit.format('exec')}",
-                  options=["--rung", "remote"])
+                  options=["--sampling", "remote"])
     dump = done.samples.dump
     emitters = [process for process in dump.processes if process["events"]]
     equal([process["events"] for process in emitters], [40] * 5, "events of the programs")

@@ -110,8 +110,8 @@ def annot_and_program_apart(home):
 
 @case
 def read_from_outside(home):
-    check_record(home, [], entering(home, f"{FAR} 987654321"), ["--rung", "remote"])
-    check_record(home, entering(home, f"-{FAR} 987654321"), [], ["--rung", "remote"])
+    check_record(home, [], entering(home, f"{FAR} 987654321"), ["--sampling", "remote"])
+    check_record(home, entering(home, f"-{FAR} 987654321"), [], ["--sampling", "remote"])
 
 
 @case

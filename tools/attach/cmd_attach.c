@@ -520,35 +520,45 @@ static int run_attach(const struct cmd_call *call)
 }
 
 static const struct option_spec options[] = {
+    OPTIONS_GROUP("which programs"),
     {"pid", 'p', OPTION_TEXT, offsetof(struct attach_values, pids), "PID[,PID...]",
      "these, as operands do; descendants of all are included", NULL},
+    {"inject", 0, OPTION_FLAG, offsetof(struct attach_values, inject), NULL,
+     "load annot's library for NVTX and ITT into processes that were not started for it; to trace, "
+     "pyannot into Pythons without it",
+     NULL},
+    OPTIONS_GROUP("where to write"),
     {"output", 'o', OPTION_TEXT, offsetof(struct attach_values, output), "FILE",
      "the recording; x.html, x.svg, x.json or x.pftrace is written as well as x.annot; "
      "default NAME-PID-YYYYmmdd-HHMMSS.annot here",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
      "overwrite FILE if it exists", NULL},
+    TALK_OPTIONS(offsetof(struct attach_values, talk)),
+    OPTIONS_GROUP("when to record"),
     {"duration", 'd', OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",
      "stop recording after TIME; default: at Ctrl-C, or when all have ended", NULL},
-    FILTER_OPTIONS(offsetof(struct attach_values, filter)),
     CAPTURE_OPTION(offsetof(struct attach_values, capture)),
+    OPTIONS_GROUP("samples and waits"),
     SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
     {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
      "record annotations only", NULL},
+    OPTIONS_GROUP("ranges"),
+    FILTER_OPTIONS(offsetof(struct attach_values, filter)),
     RANGE_OPTIONS(offsetof(struct attach_values, range)),
+    OPTIONS_GROUP("Python and GPUs"),
     TRACING_OPTIONS(offsetof(struct attach_values, trace), TRACING_MODES),
+    {"gpu-counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
+     "also record utilisation, memory, power, clocks and temperature of NVIDIA GPUs", NULL},
+    OPTIONS_MORE_GROUP("Python tracing details"),
+    TRACING_DETAIL_OPTIONS(offsetof(struct attach_values, trace)),
+    OPTIONS_MORE_GROUP("sampling, buffers and pictures"),
+    SAMPLING_DETAIL_OPTIONS(offsetof(struct attach_values, sampling)),
     VOLUME_OPTION(offsetof(struct attach_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},
     POLICY_OPTION(offsetof(struct attach_values, policy)),
     PICTURE_OPTIONS(offsetof(struct attach_values, picture)),
-    TALK_OPTIONS(offsetof(struct attach_values, talk)),
-    {"inject", 0, OPTION_FLAG, offsetof(struct attach_values, inject), NULL,
-     "load annot's library for NVTX and ITT into processes that were not started for it; to trace, "
-     "pyannot into Pythons without it",
-     NULL},
-    {"gpu-counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
-     "also record utilisation, memory, power, clocks and temperature of NVIDIA GPUs", NULL},
     {"asked", 0, OPTION_FLAG, offsetof(struct attach_values, asked), NULL,
      "for programs: print to standard output when the recording begins and when it is complete; "
      "a line on standard input ends it",
@@ -563,6 +573,8 @@ const struct cmd cmd_attach = {
     .details =
         "The processes go on as before. Annotations are recorded from the next event of a process\n"
         "on; annot ls lists processes that have some.\n",
+    .examples = "  annot attach -d 30s -o now.annot 4711\n"
+                "  annot attach --trace-functions=aggregate -d 10s 4711\n",
     .options = options,
     .values_size = sizeof(struct attach_values),
     .operands_min = 0,

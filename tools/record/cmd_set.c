@@ -325,6 +325,7 @@ static const struct option_spec options[] = {
      "record GPUs from now on, or not, or as --gpu-window said", NULL},
     RANGE_OPTION(offsetof(struct set_values, ranges)),
     TRACING_OPTIONS(offsetof(struct set_values, trace), TRACING_MODES "|off"),
+    TRACING_DETAIL_OPTIONS(offsetof(struct set_values, trace)),
     {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
      "the recording of this process; tracing is switched in this process alone", NULL},
     {0},

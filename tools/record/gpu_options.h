@@ -20,14 +20,17 @@ struct gpu_values {
 
 /* Entries of an option table; `at` is the offset of the struct gpu_values. */
 #define GPU_OPTIONS(at)                                                                            \
-    {"gpu",       0,                                                                               \
-     OPTION_FLAG, (at) + offsetof(struct gpu_values, on),                                          \
-     NULL,        "record kernels, copies and graphs of NVIDIA GPUs",                              \
+    {                                                                                              \
+        "gpu", 0, OPTION_FLAG, (at) + offsetof(struct gpu_values, on), NULL,                       \
+            "record kernels, copies and graphs of NVIDIA GPUs", NULL                               \
+    }
+
+/* The rarely used ones; `at` as above. */
+#define GPU_DETAIL_OPTIONS(at)                                                                     \
+    {"gpu-nodes", 0,                                                                               \
+     OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                       \
+     NULL,        "record each kernel of a CUDA graph instead of whole graphs",                    \
      NULL},                                                                                        \
-        {"gpu-nodes", 0,                                                                           \
-         OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                   \
-         NULL,        "record each kernel of a CUDA graph instead of whole graphs",                \
-         NULL},                                                                                    \
         {"gpu-window",                                                                             \
          0,                                                                                        \
          OPTION_TEXT,                                                                              \

@@ -21,6 +21,7 @@ struct job_values {
     PYTHON_OPTIONS((at) + offsetof(struct job_values, python)),                                    \
         INJECT_OPTIONS((at) + offsetof(struct job_values, inject)),                                \
         GPU_OPTIONS((at) + offsetof(struct job_values, gpu)),                                      \
+        GPU_DETAIL_OPTIONS((at) + offsetof(struct job_values, gpu)),                               \
     {                                                                                              \
         "no-gpu", 0, OPTION_FLAG, (at) + offsetof(struct job_values, no_gpu), NULL,                \
             "load nothing into programs that use CUDA", NULL                                       \

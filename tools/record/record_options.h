@@ -56,17 +56,20 @@ struct sampling_values {
          OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
          NULL,        "record every wait, however short",                                          \
          NULL},                                                                                    \
-        {"no-off-cpu", 0,                                                                          \
-         OPTION_FLAG,  (at) + offsetof(struct sampling_values, no_off_cpu),                        \
-         NULL,         "record no waits",                                                          \
-         NULL},                                                                                    \
-        {"off-cpu-threshold",                                                                      \
-         0,                                                                                        \
-         OPTION_TIME,                                                                              \
-         (at) + offsetof(struct sampling_values, threshold_ns),                                    \
-         "TIME",                                                                                   \
-         "record only waits of at least TIME",                                                     \
-         "1ms"},                                                                                   \
+    {                                                                                              \
+        "no-off-cpu", 0, OPTION_FLAG, (at) + offsetof(struct sampling_values, no_off_cpu), NULL,   \
+            "record no waits", NULL                                                                \
+    }
+
+/* The rarely used ones; `at` as above. */
+#define SAMPLING_DETAIL_OPTIONS(at)                                                                \
+    {"off-cpu-threshold",                                                                          \
+     0,                                                                                            \
+     OPTION_TIME,                                                                                  \
+     (at) + offsetof(struct sampling_values, threshold_ns),                                        \
+     "TIME",                                                                                       \
+     "record only waits of at least TIME",                                                         \
+     "1ms"},                                                                                       \
         {"off-cpu-rate",                                                                           \
          0,                                                                                        \
          OPTION_COUNT,                                                                             \
@@ -78,16 +81,10 @@ struct sampling_values {
          OPTION_FLAG, (at) + offsetof(struct sampling_values, no_source),                          \
          NULL,        "keep no text of source files in the recording",                             \
          NULL},                                                                                    \
-        {"sampling",                                                                               \
-         0,                                                                                        \
-         OPTION_CHOICE,                                                                            \
-         (at) + offsetof(struct sampling_values, rung),                                            \
-         "bpf|remote|none",                                                                        \
-         "the best way of sampling to try: with eBPF, from outside (remote), or none",             \
-         "bpf"},                                                                                   \
     {                                                                                              \
-        "rung", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),                   \
-            "bpf|remote|none", NULL, NULL                                                          \
+        "sampling", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),               \
+            "bpf|remote|none",                                                                     \
+            "the best way of sampling to try: with eBPF, from outside (remote), or none", "bpf"    \
     }
 
 /* 0, or a message was printed: returns `status`. */

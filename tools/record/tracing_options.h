@@ -46,20 +46,18 @@ struct tracing_values {
          "trace these files, modules and functions: src/*,pkg.mod,pkg.mod:Class.method; "          \
          "-NAME,... excludes",                                                                     \
          NULL},                                                                                    \
-        {"trace-stdlib",                                                                           \
-         0,                                                                                        \
-         OPTION_CHOICE,                                                                            \
-         (at) + offsetof(struct tracing_values, library),                                          \
-         "all|box|off",                                                                            \
-         "calls of the standard library: all, only those from outside of it, or none",             \
-         "all"},                                                                                   \
-        {"trace-lines",                                                                            \
-         0,                                                                                        \
-         OPTION_TEXT,                                                                              \
-         (at) + offsetof(struct tracing_values, lines),                                            \
-         "LIST",                                                                                   \
-         "count each line of these functions, modules and files, named as for --trace-select",     \
-         NULL},                                                                                    \
+    {                                                                                              \
+        "trace-lines", 0, OPTION_TEXT, (at) + offsetof(struct tracing_values, lines), "LIST",      \
+            "count each line of these functions, modules and files, named as for --trace-select",  \
+            NULL                                                                                   \
+    }
+
+/* The rarely used ones; `at` as above. */
+#define TRACING_DETAIL_OPTIONS(at)                                                                 \
+    {"trace-stdlib", 0,                                                                            \
+     OPTION_CHOICE,  (at) + offsetof(struct tracing_values, library),                              \
+     "all|box|off",  "calls of the standard library: all, only those from outside of it, or none", \
+     "all"},                                                                                       \
         {"trace-depth", 0,                                                                         \
          OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
          "N",           "leave out calls inside of more than N others",                            \

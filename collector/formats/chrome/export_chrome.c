@@ -479,7 +479,6 @@ static void destroy(void *state)
 
 static const struct option_spec options[] = {
     EXPORT_OPTION_FLAME_CHART,
-    EXPORT_OPTION_FLAME_CHART_OLD,
     EXPORT_OPTION_PYTHON,
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */

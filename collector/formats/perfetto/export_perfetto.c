@@ -398,7 +398,6 @@ static void destroy(void *state)
 
 static const struct option_spec options[] = {
     EXPORT_OPTION_FLAME_CHART,
-    EXPORT_OPTION_FLAME_CHART_OLD,
     {"scheduler", 0, OPTION_FLAG, EXPORT_AT(scheduler), NULL,
      "also what ran on each CPU, and the states of threads as the kernel has them", NULL},
     EXPORT_OPTION_PYTHON,

@@ -32,7 +32,6 @@ struct gpu_stacks_totals;
  * default. */
 struct export_options {
     bool no_flame_chart;      /* no spans made of consecutive samples */
-    bool flame_chart;         /* --flame-chart: accepted, without effect */
     bool scheduler;           /* CPUs and the kernel's states of threads */
     bool python;              /* no native frames below or above Python functions: call_tree.h */
     bool native;              /* all native frames: enum frame_choice */
@@ -118,10 +117,6 @@ struct export_options {
     {                                                                                              \
         "service", 0, OPTION_TEXT, EXPORT_AT(service), "NAME",                                     \
             "what the program is called there; default: the name of its main process", NULL        \
-    }
-#define EXPORT_OPTION_FLAME_CHART_OLD                                                              \
-    {                                                                                              \
-        "flame-chart", 0, OPTION_FLAG, EXPORT_AT(flame_chart), NULL, NULL, NULL                    \
     }
 
 /* Input and output of an export. */

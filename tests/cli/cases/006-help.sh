@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: MIT
-annot help report && annot info --help && annot help nothing
+annot help report && annot info --help
+annot record --help && annot record --help-all | grep -c '^  .*--'
+annot help nothing

@@ -13,5 +13,5 @@ annot report x.svg
 make_recording profiled a.annot
 annot flame --help | grep -c -e --idle -e --gil
 for option in --idle --gil; do
-    annot record --help | grep -e "  $option"
+    annot record --help-all | grep -e "  $option"
 done

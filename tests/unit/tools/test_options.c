@@ -106,6 +106,9 @@ TEST(help_stops_the_parse)
 {
     CHECK_INT(PARSE("--help", "--nonsense"), 0);
     CHECK(options.help);
+    CHECK(!options.help_all);
+    CHECK_INT(PARSE("--help-all", "--nonsense"), 0);
+    CHECK(options.help && options.help_all);
     CHECK_INT(PARSE("-Fh"), 0);
     CHECK(options.help);
 }
