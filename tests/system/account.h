@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs under test share: a clock, a pace, and an account of what they emitted.
+/* Shared by the programs under test: a clock, a pace, and an account of emitted events.
  *
  * The account is JSON lines on standard output, written by the program itself and not by annot.
  * Times are CLOCK_MONOTONIC nanoseconds, taken just before and just after an event: the recorded
@@ -31,7 +31,7 @@ static inline void emit_sleep_ms(int64_t milliseconds)
     emit_sleep_until(emit_now() + milliseconds * 1000000);
 }
 
-/* At most `per_second` steps: looks at the clock every 128. */
+/* At most `per_second` steps: reads the clock every 128. */
 struct emit_pace {
     int64_t begin;
     uint64_t steps, per_second;

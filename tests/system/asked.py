@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of annot attach: programs that do what they are told, and an annot that is attached."""
+"""Tests of annot attach: programs that execute commands, and an annot that is attached."""
 
 import functools
 import os
@@ -120,7 +120,7 @@ def generation(directory):
 
 
 def targets(directory):
-    """What the files say that tell programs to join."""
+    """The contents of the files that make programs join."""
     try:
         return {path.read_bytes() for path in pathlib.Path(directory).glob("target-*")}
     except FileNotFoundError:
@@ -163,7 +163,7 @@ class Attached:
 
 
 def attach_case(function):
-    """A case whose programs do not outlive it. They made the directory, so it stays."""
+    """A case that ends its programs. They made the directory, so it stays."""
     @functools.wraps(function)
     def wrapped(home):
         home.left = {"wake"}
@@ -185,7 +185,7 @@ def names(home, path):
 
 
 def traces_of(pid):
-    """What a program has of annot: mappings of segments, all mappings, descriptors."""
+    """Traces of annot in a program: mappings of segments, all mappings, descriptors."""
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
     segments = sum(".segment" in line for line in maps)
     return segments, len(maps), len(os.listdir(f"/proc/{pid}/fd"))

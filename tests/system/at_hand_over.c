@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into annot: it is killed where a chunk, or what is known of it, goes from one of its
+/* Preloaded into annot: kills it where a chunk, or the knowledge of one, goes from one of its
  * threads to the other. HAND_OVER is "POINT N": the Nth time that
  *
  *     put        a chunk is in the queue
@@ -9,11 +9,11 @@
  *     told       the main thread can know
  *     heard      it knows
  *     freed      blocks are back with their programs
- *     asked      names of functions were asked for, or a chunk is in the queue
+ *     asked      names of functions were requested, or a chunk is in the queue
  *     named      some were found
  *
- * is reached, counted from when there is a file HAND_OVER_GATE. The main thread is told from the
- * one that writes. With samples a third one finds names. */
+ * is reached, counted from the creation of the file HAND_OVER_GATE. The main thread gets its news
+ * from the writing thread. With samples a third one finds names. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static bool is_symbolizer(void)
     return prctl(PR_GET_NAME, name) == 0 && strcmp(name, "annot-symbols") == 0;
 }
 
-/* Whether this is the point; then also whether it is the time. */
+/* Returns true if this is the point and the Nth time. */
 static bool is_due(const char *point)
 {
     static int count; /* a point is reached by one thread only */
@@ -106,7 +106,7 @@ EXPORT int eventfd_read(int fd, eventfd_t *value)
     return 0;
 }
 
-/* The intake's, behind what was done about the news. */
+/* The intake's call, after it has handled the news. */
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int room, int timeout)
 {
     if (heard)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into annot: what AT_NANOSLEEP (the gate is shut, the rest is not read yet) or
- * AT_UNLINKAT (all is in the file, the first segment goes) says happens there: "die" or "wait",
- * half a second. AT_OPENAT names a file ("session", "wake"): before any program makes the first one
- * of that name, the directory goes away. Any thread. */
+/* Preloaded into annot: AT_NANOSLEEP (the gate is shut, the rest is not read yet) and AT_UNLINKAT
+ * (all is in the file, the first segment goes) select the action there: "die" or "wait", half a
+ * second. AT_OPENAT names a file ("session", "wake"): before any program makes the first one of
+ * that name, the directory is removed. Any thread. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ EXPORT int unlinkat(int directory, const char *name, int flags)
     return next(directory, name, flags);
 }
 
-/* As the last session does when it ends. */
+/* As the last session does at its end. */
 static void remove_directory(void)
 {
     char wake[PATH_MAX];

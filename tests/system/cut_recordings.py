@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings whose collector is killed while the program goes on, and what it accounts for."""
+"""Recordings cut short by a killed collector while the program runs on, and its account."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def until(condition, what):
 
 
 class Run:
-    """A recording of a program that accounts for what it emits until it is told to end."""
+    """A recording of a program that accounts for its events until it is asked to end."""
 
     def __init__(self, home, name):
         self.path, self.account = home.work / f"{name}.annot", home.work / f"{name}.account"
@@ -56,7 +56,7 @@ class Run:
 
 
     def check_part(self, home):
-        """The first ticks are there, each once, and nothing counts as lost."""
+        """The first ticks are there, each once, without counted losses."""
         dump = home.dump(self.path)
         equal(dump.damage, [], "damage")
         equal(dump.lost(), 0, "counted losses")
@@ -71,12 +71,12 @@ def cut_short(home, *names):
         run.kill()
     for run in runs:
         run.end()
-    home.left = {"wake"}  # the one who made it is dead
+    home.left = {"wake"}  # its maker is dead
     return runs
 
 
 def recovered(home, *arguments, status=0, **options):
-    """By recording: what --json tells."""
+    """The output of --json by recording."""
     done = home.annot("recover", "--json", *arguments, **options).ok(status)
     rows = [json.loads(line) for line in done.out.decode().splitlines()]
     return {row["recording"]: row for row in rows}

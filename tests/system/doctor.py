@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""annot doctor, asked as tests ask it: by name, and its text and its JSON against each other."""
+"""annot doctor as tests call it: results by name, and its text compared with its JSON."""
 
 import json
 import os
@@ -8,14 +8,14 @@ import shutil
 from harness import ANNOT, Skip, check, equal
 
 NOBODY = 65534
-# In this order, with the same members, on every machine: programs may count on them.
+# In this order, with the same members, on every machine: programs may rely on them.
 NAMES = ["kernel", "clock", "user", "sandbox", "memory", "file size", "open files", "locked",
          "perf", "ptrace", "eBPF", "memory reads", "annotations", "NVTX", "driver", "CUPTI",
          "NVML", "counters"]
 
 
 def needs_ebpf(function):
-    """Skips the case where annot was built without eBPF: then there is one cause for all."""
+    """Skips the case if annot was built without eBPF: then all causes are the same."""
     def wrapped(home):
         if b"built without eBPF" in home.annot("doctor").out:
             raise Skip("built without eBPF")
@@ -36,7 +36,8 @@ def as_nobody(*words):
 
 
 def open_home(home):
-    """Where a user without rights can run annot: a copy of it, and a directory of the user's."""
+    """A place where a user without rights can run annot: a copy of it, and a directory of the
+    user's."""
     copy = home.for_all(ANNOT)
     home.shm.chmod(0o755)
     os.chown(home.shm, NOBODY, NOBODY)
@@ -44,7 +45,7 @@ def open_home(home):
 
 
 def doctor(home, *before, annot=ANNOT, **options):
-    """What it says, by name; also its exit status and that its text says the same."""
+    """Results by name; checks the exit status and that the text agrees."""
     done = home.run(*before, annot, "doctor", "--json", **options)
     equal(done.err, b"", "messages of annot doctor --json")
     told = json.loads(done.out)

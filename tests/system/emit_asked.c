@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that does what it is told, line by line on standard input, and answers each line with
- * "ok" when it is done:
+/* A program that executes commands, line by line on standard input, and answers each line with "ok"
+ * when it is done:
  *
  *     open NAME     pushes a range          close        pops one
  *     burn MS       uses so much CPU time
- *     steps N       N ranges "step"         begin        starts a range of its own, end ends it
+ *     steps N       N ranges "step"         begin        starts an overlapping range, end ends it
  *     thread N      a thread emits N ranges "in a thread" and stays; join ends all of them
  *     fork N        a child emits N ranges "in a child", and ends; PID of it before "ok"
  *     orphan N      the same by a child of a child, when its parent has ended
  *     spawn N       a child runs this program anew with an empty environment but ANNOT_DIR
  *     exec          runs this program anew in the same process
- *     files N       may have N descriptors, size N may write files of N bytes: what it may have at
- *                   most is as before, and all of it with N = -1
+ *     files N       may have N descriptors, size N may write files of N bytes: the hard limit is
+ *                   kept, and the soft limit becomes the hard one with N = -1
  *     user N        changes its user
  *
  * Ends with standard input. */
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
         emit("in another program", (int)strtol(argv[1], NULL, 10));
         return 0;
     }
-    setvbuf(stdin, NULL, _IONBF, 0); /* what is not read yet is for the program after exec */
+    setvbuf(stdin, NULL, _IONBF, 0); /* unread input belongs to the program after exec */
     printf("ok\n");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin)) {

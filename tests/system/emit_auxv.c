@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* emit_auxv COUNT: COUNT marks, 1 ms apart, of a program that sees another AT_RANDOM than the
- * kernel, as those that valgrind runs. */
+ * kernel, as under valgrind. */
 #include <annot/annot.h>
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* In the place of the C library's. */
+/* In place of the C library's. */
 unsigned long getauxval(unsigned long type)
 {
     static const uint8_t bytes[16] = "not the kernel's";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges named "step", and marks and ranges that know whether they lie inside of one: "in PROCESS
- * THREAD" or "out PROCESS THREAD". Prints how often it said each. Three processes of three threads:
- * a parent, a child that it forks inside of a step, and one that it forks outside.
+/* Ranges named "step", and marks and ranges with their place in the name: "in PROCESS THREAD"
+ * inside of a step or "out PROCESS THREAD". Prints the number of each. Three processes of three
+ * threads: a parent, a child that it forks inside of a step, and one that it forks outside.
  *
  * "burn": rounds of computing and of waiting, both inside of a step and outside. Meanwhile a second
  * thread waits for all of it. Prints the nanoseconds of processor time and of waiting inside. */

@@ -2,9 +2,9 @@
 /* emit_crowd PROCESSES THREADS PAIRS PER_SECOND: many threads in each of many processes at once.
  *
  * All threads of all processes exist at the same time: they begin together and end together (a
- * barrier in shared memory), so none takes over what another left. Each emits its pairs in bursts,
- * spread so that together they make PER_SECOND records a second. Prints how many records were
- * emitted and the largest memory of one process. */
+ * barrier in shared memory), so no thread reuses another's record. Each emits its pairs in bursts,
+ * spread so that together they make PER_SECOND records a second. Prints the number of emitted
+ * records and the largest memory of one process. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct common {
 static struct common *common;
 static uint64_t process_count, thread_count, pair_count, per_second;
 
-/* Until all threads of all processes are there; the first one out names the time. */
+/* Waits until all threads of all processes have started; the first one out sets the time. */
 static int64_t begin_together(void)
 {
     int64_t none = 0, now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Emits through annot.hpp what test_cxx.py expects to find, in this order. */
+/* Emits through annot.hpp the events that test_cxx.py expects, in this order. */
 #include <annot/annot.hpp>
 
 #include <stdexcept>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_edges MILLISECONDS: two short ranges in turn, some ten million events a second: whatever
- * stops the program for a microsecond leaves a gap in its events. Prints how many ranges it made.
- * One thread. */
+/* emit_edges MILLISECONDS: two short ranges in turn, some ten million events a second: any stop of
+ * the program for a microsecond leaves a gap in its events. Prints how many ranges it made. One
+ * thread. */
 #include <stdlib.h>
 
 #include <annot/annot.h>

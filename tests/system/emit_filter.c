@@ -112,7 +112,7 @@ static int many(void)
 {
     annot_domain domains[MANY];
     char text[32];
-    annot_mark("begin"); /* half of them are there before the process has joined, half are not */
+    annot_mark("begin"); /* half of them exist before the process has joined, half are made later */
     for (int i = 0; i < MANY; i++) {
         snprintf(text, sizeof(text), i % 15 == 0 ? "wanted-%d" : "other-%d", i);
         domains[i] = annot_domain_create(text);

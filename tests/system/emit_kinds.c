@@ -83,7 +83,7 @@ static void kinds(void)
         annot_push("receive");
         annot_flow_end(flow);
         annot_track_mark_event(&request, &half);
-        annot_track_end(&request); /* what the parent began */
+        annot_track_end(&request); /* the parent's range */
         annot_pop();
         exit(0);
     }

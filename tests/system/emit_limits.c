@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_limits RESOURCE LIMIT: under that limit of its own, emits ranges, then maps private memory
- * until that fails, a gigabyte at most. One line of JSON: the ranges and the memory. One thread. */
+/* emit_limits RESOURCE LIMIT: under that limit, set by itself, emits ranges, then maps private
+ * memory until that fails, a gigabyte at most. One line of JSON: the ranges and the memory. One
+ * thread. */
 #include <annot/annot.h>
 #include <stdio.h>
 #include <stdlib.h>

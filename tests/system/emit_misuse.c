@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_misuse KIND: calls that nobody should make, each followed by one that is right. Exits with 0
- * if nothing in the program was changed by them. One thread and a forked child. */
+/* emit_misuse KIND: wrong calls, each followed by a right one. Exits with 0 if they changed no
+ * state of the program. One thread and a forked child. */
 #include <annot/annot.h>
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void ends(void)
     }
     wait(NULL);
     annot_end(parents);
-    annot_pop(); /* nothing is open, counted: 1, 2 */
+    annot_pop(); /* no open range, counted: 1, 2 */
     annot_pop();
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Two processes, a forked child among them, that tell what queues did, and print it: a row of JSON
- * for each span that the recording must have.
+/* Two processes, a forked child among them, that report the work of queues, and print it: a row of
+ * JSON for each span that the recording must have.
  *
  *     emit_queues SPANS WAY
  *
  * Each process has THREADS threads, which launch inside of ranges, and one more that reports all of
- * it later. WAY: "plain"; "killed": the child kills itself in the middle; "full": nothing is
- * printed but counts, as the pool is too small; "silent": threads that launch emit nothing, and
- * each ends before the next begins. */
+ * it later. WAY: "plain"; "killed": the child kills itself in the middle; "full": only counts are
+ * printed, as the pool is too small; "silent": threads that launch emit no events, and each ends
+ * before the next begins. */
 #include <annot/annot.h>
 #include <annot/observers.h>
 #include <annot/queues.h>
@@ -87,7 +87,7 @@ static void print_span(size_t thread, uint32_t i, const struct annot_span *span)
            process_name, i % QUEUES, number, span->begin, span->end - span->begin, thread, i);
 }
 
-/* What one thread launched: on its queues, by CLOCK_MONOTONIC or by the GPU's clock. */
+/* Reports the launches of one thread: on its queues, by CLOCK_MONOTONIC or by the GPU's clock. */
 static void report(size_t thread, uint32_t limit, bool quiet)
 {
     annot_span_clock clock = annot_clock_create("GPU");
@@ -141,7 +141,7 @@ static void *report_all(void *context)
     return NULL;
 }
 
-/* What must be counted and not be there, or be there all the same. */
+/* Reports invalid spans, which must be counted and left out, and odd but valid ones. */
 static void report_odd(void)
 {
     annot_queue queue = queue_of(0, "stream 0");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_shapes SHAPE: emits what a sceptic would try first, and accounts for each range.
+/* emit_shapes SHAPE: emits the cases that a sceptic would try first, and accounts for each range.
  *
  * Shapes: deep, underflow, masked, names, payloads, overlap. One thread, but for overlap. */
 #include <dirent.h>
@@ -220,8 +220,8 @@ static void shape_overlap(void)
     pthread_t thread;
     pthread_create(&thread, NULL, end_elsewhere, &b);
     pthread_join(thread, NULL);
-    annot_end(a);                        /* a second time: nothing */
-    annot_end(UINT64_C(0x123456789abc)); /* never given out: nothing */
+    annot_end(a);                        /* a second time: no effect */
+    annot_end(UINT64_C(0x123456789abc)); /* never given out: no effect */
     (void)never;
 }
 

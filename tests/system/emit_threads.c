@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_threads COUNT: one thread after the other, each with one mark of its own. */
+/* emit_threads COUNT: one thread after the other, each with one mark. */
 #include <pthread.h>
 #include <stdlib.h>
 

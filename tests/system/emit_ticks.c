@@ -3,7 +3,7 @@
  * one; with FILE in the background, as a daemon whose account goes there when it ends.
  *
  * SIGINT ends it early; each is counted. The program lives on both sides of the edges of a
- * recording, so the account says for each tick whether somebody was recording. One thread. */
+ * recording, so the account says for each tick if a recording was on. One thread. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     int64_t last = emit_now();
     annot_pop();
     if (interrupts)
-        emit_sleep_ms(300); /* a second SIGINT would come now */
+        emit_sleep_ms(300); /* time for a second SIGINT */
     printf("{\"name\":\"outer\",\"closed\":%" PRId64 ",\"interrupts\":%d}\n", last,
            (int)interrupts);
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program written for Tracy, with one include changed; test_shims.py knows what it says. */
+/* A program written for Tracy, with one include changed; test_shims.py knows its output. */
 #ifndef TRACY_STAYS_OFF
 #define TRACY_ENABLE
 #endif

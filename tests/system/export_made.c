@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports recordings made by hand, without a file of ours between: what exporters are given is then
- * known to the last bit.
+/* Exports recordings made by hand, without a file in between, so the exporters' input is known to
+ * the last bit.
  *
- * export_made toolkit FILE          the recording of tests/lib/toolkit_trace.h
- * export_made tracks FILE COUNT     so many tracks: requests, half of them with a name of their
- * own, queries below them; some 64 at a time
+ *     export_made toolkit FILE          the recording of tests/lib/toolkit_trace.h
+ *     export_made tracks FILE COUNT     so many tracks: requests, half of them with unique names,
+ *                                       queries below them; some 64 at a time
  *
  * The extension of FILE says the format. */
 #include "export.h"
@@ -23,7 +23,7 @@ static void point(struct maker *maker, uint32_t thread, int64_t time, struct mak
 }
 
 /* Request i lasts from step i to i + 64, its query from i + 16 to i + 32; every third request has
- * none. Emitted by four threads in turn. */
+ * no query. Emitted by four threads in turn. */
 static struct maker *make_tracks(uint32_t count)
 {
     struct maker *maker = maker_create();

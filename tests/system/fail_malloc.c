@@ -3,7 +3,7 @@
  * after it (default 1). At the end, the number of allocations is written to FAIL_COUNTS, if that is
  * set.
  *
- * Only in a program called "annot"; what it runs is left alone. Any thread. */
+ * Only in a program called "annot"; its children are left alone. Any thread. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Flame graphs as pictures, in a headless Chromium: what they show, and that nothing stands out."""
+"""Flame graphs as pictures, in a headless Chromium: their contents, and that all text fits."""
 
 import json
 import re
@@ -11,8 +11,7 @@ import page_browser
 import page_numbers
 
 SVG = "{http://www.w3.org/2000/svg}"
-# No text may stand out of its box or of the picture or lie on another one, and none may be hard to
-# read.
+# Text must not stand out of its box or of the picture, lie on other text, or be hard to read.
 BAD_TEXTS = """() => {
     const light = (c) => {
         const [r, g, b] = c.match(/[0-9.]+/g).map(Number).map((v) => {
@@ -43,7 +42,7 @@ BAD_TEXTS = """() => {
     }));
     return bad;
 }"""
-# Functions whose names try to be markup, to turn the text around, or are endless.
+# Functions with names that try to be markup, to turn the text around, or are endless.
 HOSTILE = r'''
 import sys, time
 names = ["<img src=x onerror=alert(1)>", "]]><script>alert(1)</script>", "\u202eshell\u202c",

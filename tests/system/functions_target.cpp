@@ -19,7 +19,7 @@
 #define NOINLINE __attribute__((noinline))
 
 struct counter {
-    char name[32]; // a copy: libraries go
+    char name[32]; // a copy: libraries are unloaded
     long count;
 };
 
@@ -148,7 +148,7 @@ static NOINLINE void jumper(int depth)
 static NOINLINE void landed()
 {
     CALLED();
-    volatile char room[400]; // lower than what the jump left
+    volatile char room[400]; // lower than the frames that the jump left
     room[0] = 1;
     sink = room[0];
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the end-to-end tests share: a private place for each case, running annot, reading results.
+"""Shared by the end-to-end tests: a private place for each case, running annot, reading results.
 
 A test file defines functions marked @case, each taking a Home, and calls main(). Every case gets a
 fresh annotation directory (not yet made, on tmpfs) and a fresh working folder; when it ends, the
@@ -28,7 +28,7 @@ import traceback
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ANNOT = os.environ.get("ANNOT", str(SOURCE / "build/tools/annot"))
 PROGRAMS = pathlib.Path(os.environ.get("ANNOT_PROGRAMS", SOURCE / "build/tests/system"))
-os.environ.setdefault("ANNOT_PYTHON", "none")  # only what the programs emit themselves
+os.environ.setdefault("ANNOT_PYTHON", "none")  # only the programs' own events
 NUMBERS = itertools.count(1)
 CASES = []
 
@@ -38,7 +38,7 @@ class Failed(AssertionError):
 
 
 class Skip(Exception):
-    """The machine lacks what the case needs."""
+    """The machine lacks a requirement of the case."""
 
 
 def case(function):
@@ -97,7 +97,7 @@ class Result:
         return self
 
     def complains(self, status, *words):
-        """One line that says what failed, one hint; nothing on standard output."""
+        """One line with the failure, one hint; standard output is empty."""
         self.ok(status)
         lines = self.err_text.splitlines()
         equal(self.out, b"", f"standard output of {shorten(self.command)}")
@@ -131,7 +131,7 @@ class Peak(threading.Thread):
 
 
 class Home:
-    """One case's place: an annotation directory of its own and a working folder."""
+    """One case's place: an annotation directory and a working folder."""
 
     def __init__(self):
         self.shm = pathlib.Path(f"/dev/shm/annot-test-{os.getpid()}-{next(NUMBERS)}")
@@ -144,8 +144,8 @@ class Home:
         self.left = set()  # names that may stay in the directory
 
     def for_all(self, word):
-        """The word; if it names annot or a program of the build, a copy that every user can run:
-        the build may lie in a folder that others may not enter."""
+        """The word; if it names annot or a program of the build, a copy that every user can run,
+        because the build may lie in a private folder."""
         path = pathlib.Path(str(word))
         if str(word) != ANNOT and path.parent != PROGRAMS:
             return str(word)
@@ -157,7 +157,7 @@ class Home:
         return str(copy)
 
     def start(self, *command, **options):
-        """Popen in this home, in a process group of its own."""
+        """Popen in this home, in a new process group."""
         options.setdefault("cwd", self.work)
         options.setdefault("env", self.environment)
         options.setdefault("start_new_session", True)
@@ -214,7 +214,7 @@ class Home:
 
 
 class Dump:
-    """What recording_dump printed, by kind."""
+    """The output of recording_dump, by kind."""
 
     def __init__(self, rows):
         def of(kind):
@@ -236,7 +236,7 @@ class Dump:
         return sum(sum(process["lost"]) for process in self.processes)
 
     def whole(self):
-        """The recording is complete and nothing is missing from it."""
+        """The recording is complete and without losses."""
         equal(self.damage, [], "damage of the recording")
         check(self.session["complete"], "the recording has no end mark")
         equal([(p["pid"], p["lost"]) for p in self.processes if any(p["lost"])], [], "losses")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of imports share."""
+"""Shared by the tests of imports."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def query(home, recording, sql):
 
 
 def imported(home, source, *options, name="x.annot"):
-    """The recording, and what was said of it."""
+    """The recording, and the messages of the import."""
     path = home.work / name
     done = home.annot("import", "--force", "-o", path, *options, source).ok()
     equal(done.out, b"", "standard output of an import")

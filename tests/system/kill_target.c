@@ -58,7 +58,7 @@ static void hold(void)
         usleep(1000);
 }
 
-/* Emits with a range left open, and stops in the middle if asked to. */
+/* Emits with a range left open, and stops in the middle on request. */
 static void work(void)
 {
     uint64_t *slot = new_slot();

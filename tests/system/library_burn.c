@@ -12,7 +12,7 @@ __attribute__((noinline)) int64_t library_burn(int64_t ns)
     return spent;
 }
 
-/* Half of the time here, the other half in what it calls. */
+/* Half of the time here, the other half in its callback. */
 __attribute__((noinline)) int64_t library_call(int64_t (*callback)(int64_t), int64_t ns)
 {
     int64_t spent = spin_inline(ns / 2);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a recording of a made-up scheduler and prints what happened, as JSON: the oracle for tests
- * of samples and thread states.
+/* Writes a recording of a made-up scheduler and prints the truth, as JSON: the oracle for tests of
+ * samples and thread states.
  *
- * make_samples FILE SWITCHES SEED [THRESHOLD_NS]
+ *     make_samples FILE SWITCHES SEED [THRESHOLD_NS]
  *
  * Some threads of two processes share a few CPUs, wait for this and that, and are preempted; each
  * stretch off a CPU is recorded unless it is shorter than the threshold; each CPU is sampled every
- * millisecond. Sums are made here, while it happens. The last state of each thread has no end. */
+ * millisecond. Sums are made here, at the same time. The last state of each thread has no end. */
 #include "store.h"
 #include "trace_maker.h"
 #include "writer.h"
@@ -21,7 +21,7 @@ enum state { READY, RUNNING, BLOCKED };
 
 struct thread {
     enum state state;
-    int64_t since_ns, until_ns; /* RUNNING, BLOCKED: when that ends */
+    int64_t since_ns, until_ns; /* RUNNING, BLOCKED: its end */
     int64_t off_ns, wake_ns;    /* since when it is off the CPU; when it was woken */
     uint32_t stack;
     uint16_t cpu;
@@ -57,7 +57,7 @@ static void require(int rc, const char *what)
     exit(1);
 }
 
-/* Each stack is a name of its own below one of those before it. */
+/* Each stack is a new name below an earlier stack. */
 static void make_stacks(void)
 {
     for (unsigned i = 0; i < STACKS; i++) {
@@ -196,7 +196,7 @@ static void step(void)
     fill_cpus();
 }
 
-/* Everybody's last state has no end: waits are told as unfinished, runs not at all. */
+/* The last state of each thread has no end: waits are recorded as unfinished, runs are left out. */
 static void finish(void)
 {
     s.now_ns++; /* so that no state is empty */

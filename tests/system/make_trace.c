@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a recording and prints what is in it, as JSON: the oracle for tests of exports.
+/* Writes a recording and prints its contents, as JSON: the oracle for tests of exports.
  *
- * make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
- * make_trace sampled FILE         that of tests/lib/sampled_trace.h
- * make_trace sets FILE            that of tests/lib/sets_trace.h
- * make_trace rates FILE           a program that was sampled at 499 Hz, then at 99 Hz
- * make_trace random FILE COUNT [SAMPLES]
- *                                 COUNT ranges of three processes, made up by a fixed seed, and
- *                                 about so many samples
+ *     make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
+ *     make_trace sampled FILE         that of tests/lib/sampled_trace.h
+ *     make_trace sets FILE            that of tests/lib/sets_trace.h
+ *     make_trace rates FILE           a program that was sampled at 499 Hz, then at 99 Hz
+ *     make_trace random FILE COUNT [SAMPLES]
+ *                                     COUNT ranges of three processes, made up by a fixed seed, and
+ *                                     about so many samples
  *
- * What is printed is counted here, while the ranges are made up, and not by any code of ours that
- * pairs begins and ends. */
+ * The printed numbers are counted here, while the ranges are made up, and not by any code of ours
+ * that pairs begins and ends. */
 #include "made_sample.h"
 #include "sample_trace.h"
 #include "sampled_trace.h"
@@ -53,7 +53,7 @@ struct made {
     int error; /* of the writer */
     uint64_t random;
     struct made_thread threads[PROCESSES * THREADS];
-    struct tally pushed[NAMES][NAMES + 1]; /* by name and parent; NAMES = none */
+    struct tally pushed[NAMES][NAMES + 1]; /* by name and parent; NAMES without a parent */
     struct tally started[NAMES];
 
     struct {
@@ -65,7 +65,7 @@ struct made {
     uint64_t next_id;
     struct tally marks, counters;
     uint64_t left;            /* ranges to be made */
-    uint64_t ranges_a_sample; /* 0: there are none */
+    uint64_t ranges_a_sample; /* 0: no samples */
     uint64_t next_sample;     /* when so many are left */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* make_wide FILE [ROUNDS]: a recording in which nothing is like anything else: names that do not
- * compress, many threads, stacks, paths, ranges and counters. For outputs of bounded size. */
+/* make_wide FILE [ROUNDS]: a recording without repetition: names that do not compress, many
+ * threads, stacks, paths, ranges and counters. For outputs of bounded size. */
 #include "made_sample.h"
 #include "sample_encode.h"
 #include "store.h"

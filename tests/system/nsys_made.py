@@ -26,7 +26,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT
     deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,
     globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
 """
-# What not every report has.
+# Tables that only some reports have.
 MORE = """
 CREATE TABLE COMPOSITE_EVENTS (id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL,
     cpu INTEGER, threadState INTEGER, globalTid INTEGER, cpuCycles INTEGER NOT NULL);
@@ -56,7 +56,7 @@ def of_thread(tid):
 
 
 class Made:
-    """Rows by table; `rows()` of each kind are what a reader should find."""
+    """Rows by table; `rows()` of each kind are the expected results of a reader."""
 
     def __init__(self, path):
         path.unlink(missing_ok=True)
@@ -144,8 +144,8 @@ def make(path, steps=3):
 
 
 def make_usage(path):
-    """Both threads leave CPUs and come back; memory is taken and given back, by a call and without
-    one; the profiler sets itself up."""
+    """Both threads leave CPUs and return; memory is allocated and freed, by a call and without one;
+    the profiler sets itself up."""
     made = Made(path)
     main, worker = of_thread(MAIN), of_thread(WORKER)
     made.connection.executescript(USAGE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into annot: Linux before 6.15, whose pidfds do not tell how a process ended. */
+/* Preloaded into annot: Linux before 6.15, whose pidfds lack the exit status of a process. */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into annot: Linux before 6.17, which has no tracepoint for a thread that came back to a
- * CPU. The kernel's types are read from a copy in which another name stands. */
+/* Preloaded into annot: Linux before 6.17, which has no tracepoint for a thread that returns to a
+ * CPU. The kernel's types are read from a copy with that name replaced. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int open_copy(int fd)
         close(fd);
         return copy;
     }
-    abort(); /* the test would be of another way */
+    abort(); /* the test would take another path */
 }
 
 __attribute__((visibility("default"))) int open(const char *path, int flags, ...)

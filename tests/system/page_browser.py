@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A file in a headless Chromium: pages that annot writes, as a user opens them.
 
-Needs: pip install playwright; apt install chromium; for the rules of accessibility also
-pip install axe-playwright-python, whose script is run alone.
+Needs: pip install playwright; apt install chromium; for the rules of accessibility also pip install
+axe-playwright-python, of which only the script is run.
 """
 
 import contextlib
@@ -36,12 +36,12 @@ def axe_script():
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-# Without the last, most of its time goes into the addresses of all elements that are good.
+# Without the last option, most of the time goes into the addresses of all good elements.
 AXE_RUN = "(rules) => axe.run({rules, resultTypes: ['violations']})"
 
 
 def violations(page, script, rules=None):
-    """(rule, element) of what axe-core finds wrong."""
+    """(rule, element) of each violation that axe-core finds."""
     page.evaluate(script)
     found = page.evaluate(AXE_RUN, rules or {})["violations"]
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
@@ -74,5 +74,5 @@ class Page:
         self.page.context.close()
 
     def naughts(self):
-        """Elements whose text is what a script makes of a missing value."""
+        """Elements with the text that a script makes of a missing value."""
         return self.page.evaluate(NAUGHTS)

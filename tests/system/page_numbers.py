@@ -42,7 +42,7 @@ def of_rows(page, heading):
 
 
 def joined(text):
-    """Digits and unit without what is between: a column has them apart."""
+    """Digits and unit without the space between them: a column has them apart."""
     return re.sub(r"\s", "", plain(text))
 
 
@@ -74,7 +74,7 @@ def check_waits(check, page, data):
 
 
 def owner_sums(data):
-    """CPU time of the report's functions, by what the legends of flame graphs call their owners."""
+    """CPU time of the report's functions, by the owners' names in the legends of flame graphs."""
     sums = {}
     for row in data["functions"]:
         owner = row["owner"] if row["kind"] != "gc" else "gc"
@@ -108,8 +108,8 @@ def sums_of(page):
 
 
 def check_brush(check, annot, page, recording, data):
-    """At borders of slots a stretch has the samples that a report of that time has; one that lies
-    at a border to the nanosecond may count for either side."""
+    """With a stretch at borders of slots the samples are those of a report of that time; one that
+    lies at a border to the nanosecond may count for either side."""
     wall = data["recording"]["wall_ns"]
     for first, last in ((0, 64), (32, 96), (64, 128), (3, 120)):
         page.page.goto(page.page.url.split("#")[0] + f"#view=tree&time=cpu&t={first}-{last}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program with something for every view of a page: a pool, tasks and requests, counters, waits.
+"""A program with data for every view of a page: a pool, tasks and requests, counters, waits.
 
 Recorded by test_page_views.py; run alone it does the same without a recorder.
 """

@@ -73,7 +73,7 @@ def made_trace():
 
 
 def packed(*packets):
-    """What a producer or the service compresses."""
+    """Packets that a producer or the service compresses."""
     return message(1, message(50, zlib.compress(b"".join(packets))))
 
 

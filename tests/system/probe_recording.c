@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording of programs of which an outside observer reports spans: late, in no order, with times
- * of their own, between ranges that the programs push.
+/* A recording of programs of which an outside observer reports spans: late, out of order, with
+ * their own times, between ranges that the programs push.
  *
  *     probe_recording FILE STEPS [ordered|volumes]
  *
@@ -27,8 +27,8 @@ struct range {
     uint32_t path;       /* of the program's ranges */
     int64_t end_ns;      /* where it is shown to end */
     int64_t reported_ns; /* 0: there */
-    int32_t parent;      /* index; -1: none */
-    int32_t cut_by;      /* index of the range inside of which it is reported to end; -1: none */
+    int32_t parent;      /* index; -1 at the top */
+    int32_t cut_by;      /* index of the range inside of which it is reported to end; -1: not cut */
     bool span, crossed;
 };
 
@@ -66,7 +66,7 @@ static bool is_probed(uint32_t thread)
     return thread % 2 == 0;
 }
 
-/* ---- What happens ---------------------------------------------------------------------------- */
+/* ---- Truth ----------------------------------------------------------------------------------- */
 
 static struct range *top_of(struct thread *thread)
 {
@@ -189,7 +189,7 @@ static void step(uint32_t ordinal, int64_t now_ns)
         printf("\"}\n");
     } else if (what < 65 && thread->depth < DEPTH_MAX) {
         begin_range(ordinal, now_ns, span);
-    } else if (thread->depth > (draw(50) ? 2 : 0)) { /* what is outermost lasts long */
+    } else if (thread->depth > (draw(50) ? 2 : 0)) { /* the outermost range lasts long */
         end_range(ordinal, now_ns);
     }
 }
@@ -229,7 +229,7 @@ static void happen(uint32_t ordinal, uint32_t steps)
     }
 }
 
-/* ---- How it is told -------------------------------------------------------------------------- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 static int by_end(const void *left, const void *right)
 {

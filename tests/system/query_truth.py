@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a recording holds, by the second reader (tests/golden/read_recording.py), which was written
-from docs/recording-format.md alone: ranges paired here by what that page says, marks, counters,
-flows, gaps and samples. Rows are dicts with the names of columns that `annot query` has; times
-count from the begin of the session."""
+"""The contents of a recording, by the second reader (tests/golden/read_recording.py), which was
+written from docs/recording-format.md alone: ranges paired here by that page's rules, marks,
+counters, flows, gaps and samples. Rows are dicts with the names of columns that `annot query` has;
+times count from the begin of the session."""
 
 import collections
 import pathlib
@@ -67,7 +67,7 @@ class Truth(read_recording.Recording):
                 "pid": self.processes[thread["process"]]["pid"], "tid": thread["tid"]}
 
     def never(self, thread):
-        """When a range of a thread ends that nobody ended."""
+        """The end of a thread's range that was never ended."""
         process = self.processes[self.threads[thread]["process"]]
         return process["end"] or max(self.sessions[0]["end"], self.last)
 
@@ -98,8 +98,8 @@ class Truth(read_recording.Recording):
             self.add_sample(sample)
 
     def pair_threads(self):
-        """By level: pushes that were lost leave levels out. Spans on a thread's own lane are not
-        among these recordings."""
+        """By level: lost pushes leave levels out. Spans on a thread's own lane are not in these
+        recordings."""
         stacks = collections.defaultdict(list)
         depths = collections.Counter()
         for event in self.events:

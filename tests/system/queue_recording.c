@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording of two programs that launch work for queues, as a GPU's driver would report it: what
- * ran is known seconds later, all at once and in no order.
+/* A recording of two programs that launch work for queues, as a GPU's driver would report it: the
+ * work is known seconds later, all at once and out of order.
  *
  *     queue_recording FILE SPANS [late|ordered|volumes [STEP_NS [imported|gpu]]]
  *
- * "ordered": the same, but told at once and in order; "volumes": in several files. A launch comes
- * each STEP_NS (1 ms), and batches are what 50 ms have. "gpu": the spans are kernels and copies as
- * libannot-gpu tells them; "imported": the same with the same key-values, of another observer.
+ * "ordered": the same, but reported at once and in order; "volumes": in several files. A launch
+ * comes each STEP_NS (1 ms), and a batch holds 50 ms. "gpu": the spans are kernels and copies as
+ * libannot-gpu reports them; "imported": the same with the same key-values, of another observer.
  *
- * Each process has two contexts with a stream 7 each, and a CPU lane that overlaps with nothing.
- * Prints the truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with
- * times since the session's begin. */
+ * Each process has two contexts with a stream 7 each, and a CPU lane without overlaps. Prints the
+ * truth: a row for each span, {"pid", "context", "name", "begin", "end", "origin"}, with times
+ * since the session's begin. */
 #include "store.h"
 #include "trace_maker.h"
 #include "writer.h"
@@ -27,7 +27,7 @@ enum { PROCESSES = 2, CONTEXTS = 2, STREAM = 7, BATCH_NS = 50000000 };
 static struct maker *maker;
 static uint64_t random_state = 1;
 static uint32_t step_ns = 1000000, turn = 50; /* so many spans are added in one */
-static enum observer observer;                /* whose spans have key-values; or the program's */
+static enum observer observer;                /* of spans with key-values; or the program */
 
 enum { SHAPES = 8, SHAPE_VALUES = 5, COPY_VALUES = 2 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See random_toolkit.h. What is printed is counted here while events are made up, in order of time,
- * and not by any code of ours that pairs or orders them. Names: ranges of threads "r0".., of tracks
- * "s0"..; tracks "t0".., every second of which is below a track "group". */
+/* See random_toolkit.h. The printed numbers are counted here while events are made up, in order of
+ * time, and not by any code of ours that pairs or orders them. Names: ranges of threads "r0".., of
+ * tracks "s0"..; tracks "t0".., every second of which is below a track "group". */
 #include "random_toolkit.h"
 
 #include <stdio.h>
@@ -186,7 +186,7 @@ static void add_to_recording(struct maker *maker, const struct event *event,
                     (enum value_kind)values[i].kind, values[i].value);
 }
 
-/* Hands what the threads did to the recording, one after the other. */
+/* Adds the threads' events to the recording, one thread after the other. */
 static void collect(struct made *made)
 {
     unsigned first = draw(made, THREADS);

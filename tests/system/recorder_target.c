@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The program of the flight recorder's tests: threads that write as fast as they can until they are
- * told to stop, and count their calls in a shared file (KILL_COUNTS), each in its own slot.
+ * stopped, and count their calls in a shared file (KILL_COUNTS), each in its own slot.
  *
  *     recorder_target THREADS BRIEF     BRIEF: short threads that come and go beside them
  *
- * The calls of a thread follow a rule, so that each recorded event tells which call it was: call 0
+ * The calls of a thread follow a rule, so that each recorded event identifies its call: call 0
  * opens the range "outer"; call 1 + 3n is the counter "n" of value n, then a range "work" begins
  * and ends. A call is counted after it came back. Threads call themselves "writer SLOT". */
 #include "kill_counts.h"

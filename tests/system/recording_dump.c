@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints a recording as JSON lines: what the store's reader sees, without exporter or report.
+/* Prints a recording as JSON lines: the view of the store's reader, without exporter or report.
  *
  * recording_dump [--no-events] [--samples] FILE. For tests that need every event or exact counts.
- * The id of an event on a track is the track's ordinal; key-values are rows behind their event's.
- * Samples name their stacks and range paths by number; each is printed once, root first.
- * One thread. */
+ * The id of an event on a track is the track's ordinal; key-values are rows after their event's.
+ * Samples name their stacks and range paths by number; each is printed once, root first. One
+ * thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static void print_value(const struct trace *trace, const struct event *event)
     case VALUE_BOOL:
         printf(",\"value\":%" PRIu64, event->value.uint64);
         break;
-    case VALUE_DOUBLE: /* as bits: JSON has no infinities, and nothing is rounded */
+    case VALUE_DOUBLE: /* as bits: JSON has no infinities, and rounding is avoided */
         printf(",\"value\":%" PRIu64, event->value.uint64);
         break;
     case VALUE_STRING:
@@ -150,7 +150,7 @@ static void print_event(const struct trace *trace, const struct event *event)
     puts("}");
 }
 
-/* Behind their event, as rows of their own. */
+/* After their event, as separate rows. */
 static void print_args(const struct trace *trace, const struct event_batch *batch,
                        const struct event *event)
 {
@@ -247,7 +247,7 @@ static int64_t woken_ns(const struct sample *sample)
     return woken ? ready_ns : 0;
 }
 
-/* What waits that are too short to be told one by one add up to. */
+/* The sum of the waits that are too short for stretches. */
 static void print_short(const struct sample *sample)
 {
     struct off_share off = sample_off_share(NULL, sample);
@@ -298,7 +298,7 @@ static int take_sample(void *context, const struct item *item)
     return 0;
 }
 
-/* Paths as outputs have them: those that did not come with the sample follow from the events. */
+/* Paths as outputs have them: those missing in the sample follow from the events. */
 static int print_samples(struct store_reader *reader)
 {
     static bool used[STACKS]; /* stacks that end a sample */

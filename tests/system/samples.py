@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the sampler share: recording with samples, and sums over them.
+"""Shared by the tests of the sampler: recording with samples, and sums over them.
 
-Truth comes from the programs: each measures by its threads' own CPU clocks, or by the clock on the
-wall, what it did. Times are nanoseconds.
+Truth comes from the programs: each measures its own work by its threads' CPU clocks, or by the
+clock on the wall. Times are nanoseconds.
 """
 
 import glob
@@ -18,7 +18,7 @@ from machine_clock import others_ns, taken_ns
 
 BPF, REMOTE, NONE, OFF = 5, 2, 1, 0
 COMPLETE = 1
-# What no sampler can see: told and counted, and rare.
+# Cases that a sampler cannot see: reported and counted, and rare.
 RACES = {"stacks: taken during an exec",
          "stretches off the CPU: the kernel did not tell their end"}
 TARGET_PYTHON = str(SOURCE / "tests/system/target_python.py")
@@ -79,7 +79,7 @@ class Samples:
         return total
 
     def close(self, actual, expected, share, slack, what):
-        """Sampled time is as expected, but for time that the machine took from its CPUs."""
+        """Sampled time is as expected, except for time that the machine took from its CPUs."""
         close(actual, expected, share, slack + self.taken_ns, what)
 
     def turns(self, ns, period):
@@ -113,7 +113,7 @@ class Samples:
 def record(home, *command, options=(), status=0, timeout=120, **rest):
     """Records the command; the Result, with the Samples as `samples`.
 
-    Of samples alone: what pyannot would see of Python programs is not their matter.
+    Of samples alone: pyannot's observation of Python programs is off.
     """
     before, others = taken_ns(), others_ns()
     done = home.record(*command, options=["--no-preload", *options], timeout=timeout,
@@ -124,7 +124,7 @@ def record(home, *command, options=(), status=0, timeout=120, **rest):
 
 
 def need_bpf(home, result=None):
-    """Skips the case where the best rung of the ladder cannot be had, and says why."""
+    """Skips the case if the best rung of the ladder is unavailable, with the reason."""
     done = result or record(home, "true", options=["--rate", "999"])
     if done.samples.dump.sampling["rung"] != BPF:
         raise Skip(f"no sampling by eBPF here: {done.samples.dump.sampling['reason']}")
@@ -144,7 +144,7 @@ def python_truths(result):
 
 
 def close(actual, expected, share, slack, what):
-    """Within a share of what is expected, or the slack where that is more."""
+    """Within a share of the expected value, or the slack where that is more."""
     limit = abs(expected) * share + slack
     check(abs(actual - expected) <= limit,
           f"{what}: {actual / 1e6:.2f} ms, not {expected / 1e6:.2f} +- {limit / 1e6:.2f} ms")
@@ -153,9 +153,9 @@ def close(actual, expected, share, slack, what):
 def same_shares(samples, truth, points=2.0):
     """Each function's share of the time of all of them, sampled and true, in percent points.
 
-    On a CPU of its own a program is sampled at even distances, as exactly as that. Where others
-    share the CPUs, its turns are about as long as a period: samples fall at random, and three times
-    their deviation is added."""
+    Alone on a CPU a program is sampled at even distances, which is exact. Where others share the
+    CPUs, its turns are about as long as a period: samples fall at random, and three times their
+    deviation is added."""
     sampled = {name: samples.cpu_ns(name) for name in truth}
     check(sum(sampled.values()), "no sample lies in any of the functions")
     for name, value in truth.items():

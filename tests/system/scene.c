@@ -29,7 +29,7 @@ void scene_begin(struct scene *scene)
     snprintf(scene->directory, sizeof(scene->directory), "/dev/shm/annot-test-%d", (int)getpid());
     setenv("ANNOT_DIR", scene->directory, 1);
     unsetenv("ANNOT_SESSION");
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* programs whose annot was killed stay ours */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* programs of a killed annot stay ours */
     snprintf(scene->counts_path, sizeof(scene->counts_path), "%s", scene_path("counts"));
     setenv("KILL_COUNTS", scene->counts_path, 1);
     int fd = open(scene->counts_path, O_RDWR | O_CREAT | O_TRUNC, 0666);
@@ -43,7 +43,7 @@ void scene_end(struct scene *scene)
 {
     while (waitpid(-1, NULL, 0) > 0)
         continue;
-    /* Programs that outlived their annot, or a machine that stood still, leave it to the next. */
+    /* Programs that outlived their annot, or a machine that was stopped, leave it to the next. */
     const char *const recover[] = {"recover", NULL};
     if (access(scene->directory, F_OK) == 0)
         scene_run(recover);
@@ -82,7 +82,7 @@ int scene_run(const char *const *arguments)
 
 pid_t scene_record(const char *file, const char *mode, const char *end)
 {
-    /* Of annotations only: what is sampled are further processes and threads. */
+    /* Annotations only: sampled processes and threads would add to the counts. */
     const char *arguments[] = {"record", "--no-sample", "-o", file, "--", getenv("KILL_TARGET"),
                                mode,     end,           NULL};
     return scene_annot(arguments);

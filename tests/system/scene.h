@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What system tests in C share: a private meeting directory, runs of annot, and what a recording
- * holds. Paths of the programs come from the environment (ANNOT, KILL_TARGET). One per test. */
+/* Shared by system tests in C: a private meeting directory, runs of annot, and the contents of a
+ * recording. Paths of the programs come from the environment (ANNOT, KILL_TARGET). One per test. */
 #ifndef ANNOT_SCENE_H
 #define ANNOT_SCENE_H
 
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 struct scene {
-    char directory[128]; /* ANNOT_DIR of everything that runs; must be gone at the end */
+    char directory[128]; /* ANNOT_DIR of all programs; must be removed at the end */
     char counts_path[256];
     struct kill_counts *counts;
 };
@@ -18,7 +18,7 @@ struct scene {
 struct scene_recording {
     uint64_t record_count; /* pushes, pops, starts, ends, marks, counters */
     uint64_t lost_count;   /* by EVENT_LOST */
-    uint64_t told_count;   /* lost, as processes have it */
+    uint64_t told_count;   /* lost, by the processes' own counts */
     uint32_t process_count, thread_count, refusal_count;
     uint32_t ends[8];         /* processes by enum process_end */
     uint32_t other_pid_count; /* processes that see themselves under another pid */
@@ -42,7 +42,7 @@ int scene_run(const char *const *arguments);
 /* The same for `annot record -o FILE -- kill_target MODE END`. */
 pid_t scene_record(const char *file, const char *mode, const char *end);
 
-/* Until so many processes of the target hold; lets them go on. */
+/* Waits until so many processes of the target hold; scene_go_on() continues them. */
 void scene_await(const struct scene *scene, uint32_t count);
 void scene_go_on(struct scene *scene);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""1,000 threads in each of 64 processes, at the defaults: nothing is lost, memory is told.
+"""1,000 threads in each of 64 processes, at the defaults: without losses, memory is printed.
 
 kernel.pid_max and threads-max are raised for the test and put back."""
 
@@ -84,7 +84,7 @@ def sixty_four_thousand_threads(home):
     enough_room()
     with raised_limits():
         # On few processors a thread's first event may wait in vain for another that makes the
-        # segment and never gets to run; that is counted. Of a thousand threads one may be so.
+        # segment and gets no CPU; that is counted. One of a thousand threads may be so.
         few = PROCESSES * THREADS // 1000 * PAIRS * 2
         result, session = crowd(home, PROCESSES, THREADS, 240, may_lose=few)
     check(session["peak_bytes"] <= PROCESSES * 24 << 20, "segments beyond 24 MiB a process")

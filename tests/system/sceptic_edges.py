@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Recording begins and ends while ranges are open; programs outlive a recording.
 
-The program ticks all the time and accounts for every tick with its own clock, so it is known which
-ticks lay wholly inside a recording."""
+The program ticks all the time and accounts for every tick with its own clock, so the ticks that lay
+wholly inside a recording are known."""
 
 import json
 import time
@@ -95,7 +95,7 @@ def duration_ends_inside_open_ranges(home):
 
 @case
 def two_recordings_of_one_surviving_process(home):
-    """The inner recording ends while the program lives; the program goes over to the outer one."""
+    """The inner recording ends while the program lives; the program joins the outer one."""
     inner, outer = home.work / "inner.annot", home.work / "outer.annot"
     result = home.annot("record", "-o", outer, "--", ANNOT, "record", "-o", inner, "--duration",
                         "0.3s", "--", program("emit_ticks"), "700").ok()
@@ -115,7 +115,7 @@ def two_recordings_of_one_surviving_process(home):
 
 @case
 def a_daemon_survives_its_recording(home):
-    """CMD ends, its grandchild goes on: marked as still running, unharmed."""
+    """CMD ends, its grandchild runs on: marked as still running, unharmed."""
     account = home.work / "account"
     begin = time.monotonic()
     result = home.record(program("emit_ticks"), 2000, account).ok()
@@ -159,7 +159,7 @@ def a_survivor_that_emitted_is_told(home):
 
 @case
 def a_program_with_another_auxiliary_vector_is_the_same_program(home):
-    """As under valgrind: nothing was executed, though the kernel's AT_RANDOM is another."""
+    """As under valgrind: no exec happened, though the kernel's AT_RANDOM differs."""
     result = home.record(program("emit_auxv"), 300).ok()
     dump = home.dump(result.path).whole()
     equal(len(dump.kind("mark")), 300, "marks")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whatever a program emits arrives as it was meant: depth, misuse, masks, names, payloads.
+"""All events of a program arrive as intended: depth, misuse, masks, names, payloads.
 
-What is expected comes from the program's own account and from this page, never from annot."""
+Expected values come from the program's own account and from this page, never from annot."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def exports_of(home, path):
 
 
 def agree(home, path):
-    """Both exports say the same; returns what they say."""
+    """Both exports agree; returns their contents."""
     chrome, perfetto = exports_of(home, path)
     for key, rows in chrome.items():
         other = perfetto[key]
@@ -106,7 +106,7 @@ def masked_push_inside_an_open_range(home):
 EXPECTED_NAMES = [
     "tab\there\nnewline\x01\x1f\x7f",
     "invalid \ufffd\ufffd\ufffd( utf-8",
-    None,  # surrogate and overlong forms: how many U+FFFD stand for one is free
+    None,  # surrogate and overlong forms: the number of U+FFFD for one is not specified
     "emoji \U0001f680 \u6f22\u5b57",
     "quote \" backslash \\ </script> & %s",
     "",
@@ -190,7 +190,7 @@ def exported_payloads(rows):
         # Integers that a viewer cannot hold go as text: JSON from 2^53 on, Perfetto from 2^63 on.
         if isinstance(expected, int) and abs(expected) > 2**53:
             equal(int(values[name]), expected, f"exported payload of {name}")
-        elif name != "double infinite":  # JSON has none; Perfetto keeps it
+        elif name != "double infinite":  # JSON cannot hold it; Perfetto keeps it
             equal(values[name], expected, f"exported payload of {name}")
 
 

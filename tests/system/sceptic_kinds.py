@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Flows, tracks, key-values, structs, groups of counters and last words arrive as they were meant,
-also when the collector dies in between. What is expected is what emit_kinds.c does."""
+"""Flows, tracks, key-values, structs, groups of counters and last words arrive as intended, also
+when the collector dies in between. Expected values follow emit_kinds.c."""
 
 import os
 import signal
@@ -133,7 +133,7 @@ def what_a_killed_collector_left_is_recovered_whole(home):
     annot.wait(20)
     before = home.dump(path)
     check(0 < len(before.kind("track_begin")) < count, "the collector died too late or too early")
-    wait_for_group(annot.pid)  # the program goes on to its end
+    wait_for_group(annot.pid)  # the program runs to its end
     home.annot("recover").ok()
     dump = home.dump(path).whole()
     check(dump.session["recovered"], "the recording does not say that it was recovered")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every wrong use ends with one line that says what failed and one that says what helps.
+"""Every wrong use ends with one line about the failure and one about the remedy.
 
 `record` fails with 125 before the command runs, 126 if it cannot be executed, 127 if it is not
 there; the other commands fail with 1, or 2 for a wrong command line."""
@@ -97,7 +97,7 @@ def output_is_a_directory(home):
 
 @contextlib.contextmanager
 def small_disk(home, size="256k"):
-    """A file system that is full soon."""
+    """A file system that fills up soon."""
     place = home.work / "disk"
     place.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place],
@@ -120,7 +120,7 @@ def told_incomplete(result, *words):
 @case
 @needs_root
 def disk_full_at_the_end(home):
-    """Only the last part does not fit, or not even the first: neither is a recording of all."""
+    """Only the last part does not fit, or not even the first: neither recording is complete."""
     with small_disk(home, "4k") as disk:
         for count in (2000, 100_000):
             path = disk / f"{count}.annot"
@@ -139,7 +139,7 @@ def disk_full_at_the_end(home):
 @case
 @needs_root
 def disk_full_while_recording(home):
-    """The command goes on to its own end; what is in the file is readable; the rest is told."""
+    """The command goes on to its own end; the file is readable; the rest is counted."""
     with small_disk(home) as disk:
         path = disk / "x.annot"
         result = home.annot("record", "-o", path, "--", program("emit_names"), 300_000, 300_000)
@@ -160,7 +160,7 @@ def disk_full_while_recording(home):
         check(len(names) > before, f"nothing was added to {before} ranges")
         expected = [f"request {i} of a user" for i in range(len(names))]
         check(names == expected, "a range is missing, doubled or out of order")
-        # What its pool could not hold while the disk was full is counted.
+        # Events that its pool could not hold while the disk was full are counted.
         equal(len(names) + len(dump.kind("pop")) + dump.lost(), 600_000, "events and losses")
 
 
@@ -180,7 +180,7 @@ def disk_full_while_exporting(home):
 
 @case
 def file_size_limit(home):
-    """RLIMIT_FSIZE kills who does not know it; annot says what happened and lives."""
+    """RLIMIT_FSIZE kills programs that ignore it; annot reports it and lives."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
     result = home.record(program("emit_names"), 20_000, 200_000, preexec_fn=limit)
@@ -227,7 +227,7 @@ def another_major_version_of_the_wake_page(home):
 
 @case
 def a_session_of_another_major_version_is_left_alone(home):
-    """Somebody else's session file is neither joined nor removed, and harms nobody."""
+    """Another version's session file is neither joined nor removed, and does no harm."""
     home.directory.mkdir(mode=0o700)
     name = "session-00000000000000ff"
     foreign = struct.pack("<QIIQ", 0x31534553534e4e41, 2, 0, 0xff).ljust(8192, b"\0")

@@ -10,7 +10,7 @@ from harness import case, check, equal, main, program
 
 COUNT = 1_000_000
 PER_SECOND = 300_000
-COLLECTOR_MIB = 256  # the names themselves, twice indexed, are about 100
+COLLECTOR_MIB = 256  # the names themselves, in two indexes, are about 100
 NAME_INLINE = 3
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The command under `annot record` is the command: its streams, its status, its descriptors.
 
-Also what both exports say of a run, held against the program's own account."""
+Also both exports of a run, compared with the program's own account."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def binary_streams_pass_unchanged(home):
 
 @case
 def streams_stay_the_same_files(home):
-    """Descriptors are handed on, not copied through: the command sees the very same files."""
+    """Descriptors are inherited, not copied through: the command sees the very same files."""
     script = "import os; print([(os.fstat(n).st_dev, os.fstat(n).st_ino) for n in (0, 1, 2)])"
     with open(home.work / "out", "wb") as out, open("/dev/null", "rb") as null:
         for prefix in ([], [ANNOT, "record", "-o", home.work / "x.annot", "--"]):
@@ -58,7 +58,7 @@ def signal_state_of_the_command_is_the_callers(home):
 
 @case
 def a_launcher_may_ignore_or_block_signals(home):
-    """The end of the command is noticed all the same, and the command has its launcher's state."""
+    """The end of the command is noticed all the same, and the command gets its launcher's state."""
     signals = [signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
     def ignore():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """annot on a terminal: Ctrl-C, Ctrl-Z and fg, shells and prompts, the status line.
 
-Each case runs in a pseudo-terminal of its own, as the controlling terminal of a new session."""
+Each case runs in a new pseudo-terminal, as the controlling terminal of a new session."""
 
 import fcntl
 import json
@@ -23,7 +23,7 @@ INTERRUPT, SUSPEND, END_OF_INPUT = b"\x03", b"\x1a", b"\x04"
 
 
 class Terminal:
-    """A program on a pseudo-terminal, typed at and read from."""
+    """A program on a pseudo-terminal, for typing and reading."""
 
     def __init__(self, home, *command, environment=()):
         self.text, self.status = b"", None
@@ -53,7 +53,7 @@ class Terminal:
         return bool(data)
 
     def expect(self, pattern, seconds=60):
-        """Waits for a pattern behind what was expected before."""
+        """Waits for a pattern after the previously expected text."""
         deadline = time.monotonic() + seconds
         more = True
         while True:
@@ -136,7 +136,7 @@ def interrupt_that_kills_the_command(home):
 
 @case
 def suspend_and_foreground_again(home):
-    """Ctrl-Z stops the whole job, the shell has its prompt, fg goes on."""
+    """Ctrl-Z stops the whole job, the shell has its prompt, fg continues it."""
     account = home.work / "account"
     terminal = Terminal(home, "bash", "--norc", "--noprofile", "-i")
     terminal.expect(r"\$ ")
@@ -244,7 +244,7 @@ def suspended_it_goes_on_in_background_and_foreground(home):
 
 @case
 def it_wakes_when_others_continue_the_command(home):
-    """A stopped job whose command somebody else continues: annot collects again."""
+    """A stopped job, of which only the command is continued: annot collects again."""
     job = Job(home, 2, *SHELLS[0])
     job.suspend()
     os.kill(job.pids[0], signal.SIGCONT)
@@ -273,7 +273,7 @@ def a_reader_in_the_background_stops_and_goes_on(home):
 
 @case
 def a_shell_is_usable(home):
-    """An interactive bash with job control of its own, under annot record."""
+    """An interactive bash with job control, under annot record."""
     terminal = Terminal(home, *record(home, "bash", "--norc", "--noprofile", "-i"))
     terminal.expect(r"\$ ")
     check(b"no job control" not in terminal.text, "bash has no job control")
@@ -325,7 +325,7 @@ def terminal_settings_are_as_before(home):
     terminal.finish()
 
 
-# Draws on its terminal for longer than a status line needs to appear, and asks.
+# Draws on its terminal for longer than a status line needs to appear, and waits for input.
 DRAWING = """
 import sys, time
 for i in range(25):
@@ -341,7 +341,7 @@ LAST_WORD = b"last word\x1b[0m yes"
 
 
 def drawn(home, *before):
-    """What the terminal got until the program's last word, and after that."""
+    """The terminal's text until the program's last word, and after that."""
     script = home.work / "draws.py"
     script.write_text(DRAWING)
     terminal = Terminal(home, *before, sys.executable, script)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into annot: /proc/PID/stat is read 40 ms late, as if annot had been preempted. */
+/* Preloaded into annot: /proc/PID/stat is read 40 ms late, as after a preemption of annot. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

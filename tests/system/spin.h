@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For programs whose samples are checked: CPU time spent on purpose and measured by the thread's
- * own clock. Thread-safety: each thread measures itself. */
+/* For programs with checked samples: CPU time spent on purpose and measured by the thread's own
+ * clock. Thread-safety: each thread measures itself. */
 #ifndef ANNOT_TEST_SPIN_H
 #define ANNOT_TEST_SPIN_H
 
@@ -19,7 +19,7 @@ static inline int64_t spin_cpu_ns(void)
     return spin_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Uses up the thread's time; the clock is asked rarely, so that the samples lie in the caller. */
+/* Uses up the thread's time; the clock is read rarely, so that the samples lie in the caller. */
 static inline __attribute__((always_inline)) int64_t spin_inline(int64_t ns)
 {
     volatile uint64_t sink = 1;

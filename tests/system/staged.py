@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `meson install` puts into a stage (DESTDIR), and how tests use it as if it were in place."""
+"""The files that `meson install` puts into a stage (DESTDIR), and how tests use them as if in
+place."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: who reserves room in a file stops first, until somebody continues it. */
+/* Preloaded: a process that reserves room in a file stops first, until it is continued. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

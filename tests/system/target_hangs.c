@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A server that hangs: each thread waits in its own way, for ever, in a function that says so; one
- * works and one naps. The main thread waits for a byte on its standard input, and then for ever. */
+/* A server that hangs: each thread waits in its own way, for ever, in a function named after it;
+ * one works and one naps. The main thread waits for a byte on its standard input, and then for
+ * ever. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>

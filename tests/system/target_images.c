@@ -4,8 +4,8 @@
  * target_images MODE LAST [NUMBER]: image NUMBER, up to LAST, opens "wait NUMBER" and in it "work
  * NUMBER". "exec": works, then becomes the next image. "fork": leaves the work to a forked child,
  * which begins it when the next image is there. "leave": ends up as a sleep that is not annotated.
- * While the image is exchanged the collector, our parent, is stopped: so it sees all at once what
- * the old image did and the new one's segment. */
+ * While the image is exchanged the collector, our parent, is stopped: so it sees the old image's
+ * work and the new one's segment all at once. */
 #include "spin.h"
 
 #include "annot/annot.h"
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     annot_push(working);
     annot_pop();
     kill(getppid(), SIGCONT);
-    usleep(PAUSE_US); /* it learns of this image */
+    usleep(PAUSE_US); /* the parent discovers this image */
     if (number < atoi(argv[2]))
         kill(getppid(), SIGSTOP);
     annot_push(working);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes and threads that come, go and change in every odd way, each using known CPU time.
  *
- * target_life MODE [COUNT [MS]]: prints the CPU nanoseconds that it is sure of, as
- * "NAME NANOSECONDS" lines. Modes are listed at the end of the file. */
+ * target_life MODE [COUNT [MS]]: prints its certain CPU nanoseconds, as "NAME NANOSECONDS" lines.
+ * Modes are listed at the end of the file. */
 #include "spin.h"
 
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ static void *thread_work(void *argument)
     return NULL;
 }
 
-/* Threads that end at once, in fours; the main thread uses CPU time besides. */
+/* Threads that end at once, in fours; the main thread also uses CPU time. */
 static void mode_threads(void)
 {
     for (int i = 0; i < count; i += 4) {
@@ -91,7 +91,7 @@ static void *exec_work(void *unused)
     return NULL;
 }
 
-/* Another thread than the first replaces the program: the kernel gives it the first one's id. */
+/* A thread other than the first replaces the program: the kernel gives it the first one's id. */
 static void mode_exec(void)
 {
     pthread_t thread;
@@ -134,7 +134,7 @@ static __attribute__((noinline)) void interrupted(void)
     handled++; /* no tail call */
 }
 
-/* The handler runs on a stack of its own. */
+/* The handler runs on an alternate stack. */
 static void mode_altstack(void)
 {
     stack_t stack = {.ss_size = 1 << 16, .ss_sp = malloc(1 << 16)};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A pool of forked workers whose tasks use ranges of one name in several domains, and one that is
-called like the task. Arguments: milliseconds, workers. Prints "PID TID PATH NANOSECONDS STRETCHES"
+"""A pool of forked workers: tasks use ranges of one name in several domains, and one that is called
+like the task. Arguments: milliseconds, workers. Prints "PID TID PATH NANOSECONDS STRETCHES"
 lines, as target_ranges."""
 
 import multiprocessing

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls functions that others make ranges of, a known number of times.
+/* Calls functions that annot makes ranges of, a known number of times.
  *
  *     target_probed calls     recursion, longjmp, tail calls, threads, a fork, exits inside
- *     target_probed asked     the same arguments in three threads, some that point to nothing
+ *     target_probed asked     the same arguments in three threads, some of them invalid pointers
  *     target_probed times     prints how long each call took, by its own clock
  *     target_probed hot       calls one as fast as it can, for a second
  *     target_probed waits     the same as calls, once a line came on standard input
@@ -40,7 +40,7 @@ ALONE static int probed_work(int x)
 ALONE static int probed_deep(int n)
 {
     int below = n > 0 ? probed_deep(n - 1) : 0;
-    sink += below; /* behind the call: no loop */
+    sink += below; /* after the call: prevents a loop */
     return below + 1;
 }
 
@@ -142,7 +142,7 @@ static void call_all(void)
     waitpid(child, NULL, 0);
 }
 
-/* Its own clock is read inside: the range is longer, by what reading takes. */
+/* Its own clock is read inside: the range is longer, by the reading time. */
 ALONE static void probed_timed(int round)
 {
     int64_t begin_ns = now_ns();

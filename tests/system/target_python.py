@@ -3,8 +3,8 @@
 
     target_python.py MODE [MS]
 
-Prints JSON: per function or range the nanoseconds it took by its own clock. Needs nothing but the
-standard library, and pyannot for the modes that say so; works from Python 3.9 on.
+Prints JSON: per function or range the nanoseconds it took by its own clock. Needs only the standard
+library, and pyannot for the modes that say so; works from Python 3.9 on.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ def burn_three(ns):
 
 
 def numbers(ns):
-    """A generator: its frame lies under whoever asks for the next one."""
+    """A generator: its frame lies under the caller of next()."""
     begin = now = time.thread_time_ns()
     while now - begin < ns:
         for _ in range(300):
@@ -113,8 +113,8 @@ def ranges():
 
 
 def tasks():
-    """Twenty tasks by turns on one thread: half of them burn three times what the others do between
-    two awaits, each in a range of its own, all inside of one of the thread. Needs pyannot."""
+    """Twenty tasks by turns on one thread: half of them burn three times as much as the others
+    between two awaits, each in its own range, all inside of one of the thread. Needs pyannot."""
     import asyncio
     from pyannot import annotate, observe
     observe.start("asyncio")
@@ -172,7 +172,8 @@ def ends():
 
 
 def workers():
-    """CPU seconds of four workers, which are more than there may be CPUs; by the kernel's books."""
+    """CPU seconds of four workers, which may be more than there are CPUs; by the kernel's
+    accounting."""
     children = [multiprocessing.get_context("fork").Process(target=shares) for _ in range(4)]
     for child in children:
         child.start()
@@ -202,7 +203,7 @@ def callback():
 
 
 def gil():
-    """One thread keeps the GIL in C for 40 ms at a time, while the other wants it from 5 ms on."""
+    """One thread keeps the GIL in C for 40 ms at a time, the other requests it from 5 ms on."""
     hold_ms = ctypes.PyDLL(None).usleep  # called with the GIL held
     ready = threading.Semaphore(0)
 

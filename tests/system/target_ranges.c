@@ -3,8 +3,8 @@
  * each of which burns CPU time outside of its own ranges too.
  *
  * target_ranges UNIT_MS: prints "PID TID PATH NANOSECONDS STRETCHES" for each range of each thread,
- * by the thread's own clock; PATH as reports have it, "(inherited)" for what is outside in a fork.
- * STRETCHES: in so many pieces it ran. */
+ * by the thread's own clock; PATH as reports have it, "(inherited)" for time outside of ranges in a
+ * fork. STRETCHES: the number of pieces in which it ran. */
 #include "spin.h"
 
 #include "annot/annot.h"
@@ -54,7 +54,7 @@ static void tell(const char *domain, const char *name, const struct spent *spent
         _exit(2);
 }
 
-/* The order is the process's own: so the n-th name of one is another one's n-th plus one. */
+/* Each process has its own order: the n-th name of one is the next process's n-th plus one. */
 static void burn_all(int turn)
 {
     for (int i = 0; i < NAMES * DOMAINS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions with known shares of the CPU time, each inside a range of its own, on two threads.
+/* Functions with known shares of the CPU time, each inside its own range, on two threads.
  *
  * target_shares MS: prints one line per function and thread: name, CPU nanoseconds by the thread's
  * clock. Rounds are short, so ranges last from 2 ms on. */

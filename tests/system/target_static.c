@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Static probes as <sys/sdt.h> makes them, and whether their counters say that somebody watches.
+/* Static probes as <sys/sdt.h> makes them, and if their counters show a watcher.
  *
- * Requests begin and end in functions of their own, at different depths of the stack, and overlap
- * with phases; each prints what it has done. */
+ * Requests begin and end in separate functions, at different depths of the stack, and overlap with
+ * phases; each prints its work. */
 #include <stdint.h>
 #include <stdio.h>
 

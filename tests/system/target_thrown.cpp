@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exceptions through functions that others make ranges of. Prints what it has lived through. */
+/* Exceptions through functions that annot makes ranges of. Prints the events. */
 #include <cstdio>
 #include <stdexcept>
 #include <string>

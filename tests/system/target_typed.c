@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls functions with arguments of known types and values, for who reads them by debug
- * information: built with and without optimisation. */
+/* Calls functions with arguments of known types and values, to be read by debug information: built
+ * with and without optimisation. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ ALONE static void typed_floats(double a, double b, double c, double d, double e,
     sink += (int64_t)(a + b + c + d + e + f + g + h + ninth) + (int64_t)tenth;
 }
 
-/* What is large is on the stack, and takes no register. */
+/* A large argument is on the stack, and takes no register. */
 ALONE static struct large typed_large(struct large large, int behind)
 {
     sink += large.words[3] + behind;

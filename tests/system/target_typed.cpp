@@ -36,7 +36,7 @@ ALONE void Maker::make(Colour colour, const int &number, std::string_view name)
     sink = sink + made;
 }
 
-// Its result lies where the caller says, which takes the first register.
+// Its result lies at an address from the caller, which takes the first register.
 ALONE Fat typed_fat(int number)
 {
     Fat fat;
@@ -48,7 +48,7 @@ int main()
 {
     Maker maker{};
     static const char letters[] = "abcdefghij";
-    sink = sink + *static_cast<const volatile char *>(letters); // its page lies in memory
+    sink = sink + *static_cast<const volatile char *>(letters); // its page is in memory
     for (int i = 0; i < 10; i++) {
         maker.make(i % 2 ? Colour::green : Colour::red, i, std::string_view(letters, i));
         sink = sink + typed_fat(40 + i).words[0];

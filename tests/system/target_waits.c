@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for known causes, each in a function of its own, and measures how long.
+/* Waits for known causes, each in a separate function, and measures how long.
  *
  * target_waits FILE: FILE is some MiB that may be dropped from memory. Prints two lines per cause:
- * function, nanoseconds by the clock on the wall less the CPU time of the thread meanwhile; what
- * the host and interrupts took from the CPUs meanwhile, which no thread's clock counts. */
+ * function, nanoseconds by the clock on the wall less the CPU time of the thread meanwhile; the
+ * time that the host and interrupts took from the CPUs meanwhile, which no thread's clock
+ * counts. */
 #include "machine_time.h"
 #include "spin.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs of version 0.1 run with the present libannot.so, and programs of today that use nothing
-newer run with that of 0.1; the present collector reads both.
+"""Programs of version 0.1 run with the present libannot.so, and programs of today that use only its
+functions run with that of 0.1; the present collector reads both.
 
 The library of 0.1 is built from the repository's history; without that, those cases are skipped.
 Besides the harness's environment: ANNOT_SOURCE, ANNOT_LIBRARIES (the folder of libannot.so).

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Calls of libannot that are wrong do no harm: the program goes on unchanged, what was right is
-recorded, what was not is counted, and every output can be made of it."""
+"""Wrong calls of libannot do no harm: the program goes on unchanged, right calls are recorded,
+wrong ones are counted, and every output can be made of the recording."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ LEFT = "names left out (the name table is full)"
 
 
 def recorded(home, kind):
-    """The recording's events and misuse by cause; every output of it is made."""
+    """The recording's events and misuse by cause; checks that every output can be made of it."""
     result = home.record(program("emit_misuse"), kind, options=["--no-sample"]).ok()
     equal(result.out, b"done\n", "what the program wrote")
     dump = home.dump(result.path).whole()

@@ -93,7 +93,7 @@ def annotations_and_samples_come_together(home):
 
 @attach_case
 def processors_are_those_that_the_program_may_use(home):
-    """Not those of annot: a report tells how many of them were used."""
+    """Not those of annot: a report gives the number of used ones."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("there is one processor")
     asked = Asked(home)
@@ -482,7 +482,7 @@ def ls_tells_who_could_be_attached_to_and_who_is(home):
 
 
 def attach_many(home, count):
-    """What the program, the directory and annot keep after so many attaches."""
+    """Resources of the program, the directory and annot after so many attaches."""
     asked = Asked(home)
     asked.ask("thread 1", "steps 1")
 

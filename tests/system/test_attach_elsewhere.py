@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot attach by root: programs in other mount and pid namespaces, of other users, and pids that
-come again."""
+"""annot attach by root: programs in other mount and pid namespaces, of other users, and reused
+pids."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from harness import ANNOT, Skip, check, equal, main, needs_root, program
 
 ONLY = "--no-sample"
 NOBODY = 65534
-# A shell in namespaces of its own, with a /dev/shm of its own, that becomes the program.
+# A shell in new namespaces, with its own /dev/shm, that becomes the program.
 CONTAINER = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",
              'mount -t tmpfs none /dev/shm && unset ANNOT_DIR && exec "$@"', "sh"]
 
@@ -105,7 +105,7 @@ def dump_shows_what_is_open_in_other_namespaces(home):
 
 
 def sleeper(home):
-    """A Python program in namespaces of its own, and the function in which it sleeps."""
+    """A Python program in new namespaces, and the function in which it sleeps."""
     (home.work / "sleeper.py").write_text("import time\ndef doze():\n    print('ok', flush=True)\n"
                                           "    time.sleep(60)\ndoze()\n")
     return contained(home, sys.executable, "sleeper.py")
@@ -150,7 +150,7 @@ def collector_that_dies_leaves_the_contained_program_alone(home):
 
 
 def other_user(home):
-    """The words that make a command one of another user, who owns the annotation directory."""
+    """The command prefix that runs as another user, who owns the annotation directory."""
     if not shutil.which("setpriv"):
         raise Skip("setpriv is missing")
     os.chmod(home.shm, 0o755)
@@ -200,8 +200,8 @@ def program_of_another_user(home):
     asked.end()
 
 
-# In a pid namespace of its own, where the next pid can be chosen: emit_asked as process 1, two more
-# programs one after the other with the same pid. What each of them emits is told by its argument.
+# In a new pid namespace, where the next pid can be chosen: emit_asked as process 1, two more
+# programs one after the other with the same pid. Each one's events are identified by its argument.
 REUSE = """
 set -e
 mount -t tmpfs none /dev/shm
@@ -241,7 +241,7 @@ def pid_that_comes_again_is_another_program(home):
     sh = inner_pid(asked.process.pid)
     root = pathlib.Path(f"/proc/{sh}/root/dev/shm")
     first = inner_pid(sh)
-    keeper = Asked(home)  # the recording goes on when the first program has ended
+    keeper = Asked(home)  # keeps the recording open after the end of the first program
     place = root / "annot-0"
     wait_until(lambda: said(root / "first.log") == "ok\n", "the first program is there")
     attached = Attached(home, [first, keeper.pid], "--sampling", "none", directory=place)

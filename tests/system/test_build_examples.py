@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The examples as `meson install` puts them beside the pages, against the rest of what it puts
-there: by CMake, meson, make and the compiler alone; the programs record, and only the static ones
-need no library.
+"""The examples as `meson install` puts them beside the pages, against the rest of the installation:
+by CMake, meson, make and the compiler alone; the programs record, and only the static ones need no
+library.
 
     test_build_examples.py BUILD
 """
@@ -17,7 +17,7 @@ from staged import Stage
 PROGRAMS = ("greeting", "greeting_cxx", "greeting_static")
 
 
-# What find_package(annot REQUEST) says to each: version 0.1.0 is installed.
+# The result of find_package(annot REQUEST) for each: version 0.1.0 is installed.
 REQUESTS = {"": True, "0.1": True, "0.1.0 EXACT": True, "0.0.9": True, "0.2": False, "1.0": False,
             "0.0.9 EXACT": False, "0.1...0.9": True, "0.1...2": True, "0.0.1...0.1.0": True,
             "0.0.1...<0.1.0": False, "0.0.1...0.0.9": False, "1...2": False}
@@ -70,7 +70,7 @@ def with_make(stage, source, out):
 
 
 def fully_static(stage, source, out):
-    """`pkg-config --static` names what a program without any shared library needs."""
+    """`pkg-config --static` lists the libraries of a program without any shared library."""
     out.mkdir()
     flags = stage.run("pkg-config", "--static", "--cflags", "--libs", "annot").split()
     stage.run("cc", "-static", source / "greeting.c", "-o", out / "greeting", *flags)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Exports of counted calls, read back by the programs that they are for: what these say equals what
-annot query says, of recordings with every call as a span, with sums, and with estimates."""
+"""Exports of counted calls, read back by the programs that they are for: their numbers equal those
+of annot query, for recordings with every call as a span, with sums, and with estimates."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def check_gprof2dot(path):
 
 
 def check_snakeviz(path):
-    """What its page is made of."""
+    """Checks the data of its page."""
     try:
         from snakeviz.stats import json_stats, table_rows
     except ImportError:
@@ -108,7 +108,7 @@ def check_callgrind(recording, path):
 
 
 def check_refusal(folder):
-    """A recording that was only sampled has no counts, and nothing is written."""
+    """A recording that was only sampled has no counts, and no file is written."""
     recording = folder / "sampled.annot"
     subprocess.run([MAKE, "sampled", recording], check=True)
     for form in ("pstats", "callgrind"):

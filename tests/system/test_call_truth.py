@@ -77,7 +77,7 @@ def reference(folder, program):
 
 
 def recorded(folder, program, mode):
-    """The same of a recording, and generators by name; None: nothing is traced here."""
+    """The same of a recording, and generators by name; None if calls cannot be traced here."""
     recording = folder / f"{mode}.annot"
     run = subprocess.run([ANNOT, "record", f"--trace-functions={mode}", "-o", recording, "--",
                           sys.executable, program], stderr=subprocess.PIPE, text=True,

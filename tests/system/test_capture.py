@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of one range alone (--capture-range): the program says what lies inside, process by
-process and thread by thread; exactly that arrives."""
+"""Recordings of one range alone (--capture-range): the program reports the events inside, process
+by process and thread by thread; exactly these arrive."""
 
 import collections
 import json
@@ -111,7 +111,7 @@ def samples_and_waits_are_those_inside(home):
     main_ns, other_ns = (away[tid] for tid in sorted(away))
     check(main_ns <= 1.05 * waited_ns, f"{main_ns} of {waited_ns} ns of waits inside")
     check(main_ns >= 0.9 * 12 * 25e6, f"{main_ns} of {waited_ns} ns of waits inside")
-    if other_ns:  # one wait over all steps and what is between them: only what is inside counts
+    if other_ns:  # one wait over all steps and the gaps between them: only the part inside counts
         check(0.9 * inside_ns < other_ns < 1.02 * inside_ns, f"{other_ns} of {inside_ns} ns")
     report = " ".join(home.annot("report", path).ok().out.decode().split())
     check("outside of the range" in report, report)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`annot diff` and `annot stat` on real recordings: their numbers are those of `annot report`, a
-known change is told apart, equal programs are not, and limits end with the status they promise.
+known change is found, equal programs show none, and limits end with the documented status.
 """
 
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `meson setup` does on machines that have less: everything that is missing is named at once
-and early, and what a build does not need does not stop it.
+"""The result of `meson setup` on machines with less: every missing requirement is named at once and
+early, and optional ones do not stop the build.
 
     test_configure.py SOURCE
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-# Of setup.sh's packages to build with, and of the base system of Debian.
+# setup.sh's packages for the build, and the base system of Debian.
 TOOLS = ["ar", "as", "c++filt", "cc", "clang", "gcc", "ld", "ninja", "objcopy", "pkg-config",
          "python3", "env", "sh", "cat", "cp", "mkdir", "mktemp", "mv", "rm", "sed", "basename",
          "dirname", "uname"]

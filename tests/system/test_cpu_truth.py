@@ -23,7 +23,7 @@ MS = 8000 if LONG else 1500
 
 
 def whole(samples, least=0.995):
-    """Nothing is lost and stacks are whole, on both sides where there are two."""
+    """Without losses and with whole stacks, on both sides where there are two."""
     samples.nothing_lost()
     for kind in ("native_end", "python_end"):
         share, others = samples.complete(kind)
@@ -32,7 +32,7 @@ def whole(samples, least=0.995):
 
 
 def sampling_error(ns, entries):
-    """Three times the deviation of a sum of samples whose edges fall anywhere, and the timer's."""
+    """Three times the deviation of a sum of samples at random edges, plus the timer's."""
     return 3 * PERIOD * math.sqrt(entries + ns / PERIOD / 12) + 0.03 * ns
 
 
@@ -135,7 +135,7 @@ def ranges_of_tasks_agree_with_their_clocks(home):
         burner = [name for name in burners if name in stack]
         if burner and path != ["around", "tasks.<locals>.task", burners[burner[0]], "both"]:
             elsewhere.append((burner, path))
-    # Those that did not bring their ranges with them know only what the thread's events tell.
+    # Samples without their own ranges know only those of the thread's events.
     check(len(elsewhere) <= len(samples.cpu) / 50, f"{len(elsewhere)} samples: {elsewhere[:3]}")
     for name, ns in ranges.items():
         samples.close(samples.cpu_ns(range_name=name), ns, 0.03,

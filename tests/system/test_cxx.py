@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a C++ program says by annot.hpp is in the recording, event by event."""
+"""The events of a C++ program through annot.hpp are in the recording, one by one."""
 
 import struct
 
@@ -29,7 +29,7 @@ def recorded(home):
 
 
 def told(home):
-    """What the first thread said, in its order."""
+    """The events of the first thread, in its order."""
     events = recorded(home).events
     first = next(event["thread"] for event in events if event["name"] == "throws")
     return [event for event in events if event["thread"] == first]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The example pipeline, recorded, exported and read by the real Perfetto UI, adds up.
 
-test_demo.py ANNOT PYANNOT FOLDER: what the pipeline counted itself must be what the reader finds in
-both exports. Recording, traces and pictures are left in FOLDER. Exit status 0, 1, or 77.
+test_demo.py ANNOT PYANNOT FOLDER: the pipeline's own counts must equal the reader's for both
+exports. Recording, traces and pictures are left in FOLDER. Exit status 0, 1, or 77.
 """
 
 import json
@@ -19,7 +19,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PIPELINE = SOURCE / "examples/pipeline/pipeline.py"
 FILES = 300
 
-# Which range each lies in; "" = outermost.
+# The range around each; "" = outermost.
 PARENTS = {"pipeline": "", "file": "", "write row": "", "discover": "pipeline", "rank": "write",
            "write": "pipeline", "merge": "pipeline", "wait": "pipeline", "read": "file",
            "parse": "file", "analyse": "file", "complexity": "analyse", "imports": "analyse",
@@ -38,7 +38,7 @@ COUNTERS = """select replace(t.name, ' value', '') as name, count(*) as n, max(c
     from counter c join process_counter_track t on c.track_id = t.id group by 1 order by 1"""
 PROCESSES = """select p.name, count(t.utid) as threads from process p
     join thread t using (upid) where p.pid > 0 and p.name != 'annot' group by 1 order by 1"""
-# Threads without a name are the pool's own: they were sampled and annotate nothing.
+# Threads without a name are the pool's own: they were sampled but have no annotations.
 THREADS = """select name, count(*) as n from thread where tid > 0 and name not glob 'thread *'
     and name not glob '*: *' and name != 'all processes' group by 1 order by 1"""
 TASK = "process_file"
@@ -48,7 +48,7 @@ ALL = [RANGES, MARKS, COUNTERS, PROCESSES, THREADS]
 
 
 def record(annot, pyannot, folder, name, *options):
-    """The recording and what the pipeline says it did."""
+    """The recording and the pipeline's own counts."""
     recording = folder / name
     place = pathlib.Path(f"/dev/shm/annot-test-{os.getpid()}")
     environment = dict(os.environ, PYTHONPATH=pyannot, ANNOT_DIR=str(place))
@@ -66,7 +66,7 @@ def ranges_made(counts):
 
 
 def check_all(check, trace, counts, folder):
-    """What annot sees by itself stands beside the program's own ranges, which are the same."""
+    """annot's own observations come beside the program's ranges, which are the same."""
     report = perfetto_ui.inspect(trace, sql=[RANGES, SEEN], png=folder / f"{trace.name}.png")
     ranges, seen = report.rows
     rows = [[r["name"], "" if r["parent"] == TASK else r["parent"], r["n"]] for r in ranges]

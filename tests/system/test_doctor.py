@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot doctor as root, as a user without rights, with two capabilities, in a sandbox: each tells
-its way of sampling, and the remedy that lifts it really does."""
+"""annot doctor as root, as a user without rights, with two capabilities, in a sandbox: each prints
+its way of sampling, and the printed remedy works."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot doctor under real limits and in real mounts: it tells them, at exactly the value from which
-programs are refused, and its hint lifts them."""
+"""annot doctor under real limits and in real mounts: it reports them, from exactly the value at
+which programs are refused, and its hint lifts them."""
 
 import json
 import os

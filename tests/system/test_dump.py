@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`annot dump`: what threads of known states are told to do, with their stacks and ranges."""
+"""`annot dump`: threads of known states are shown with these, their stacks and ranges."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def dump(home, pid, *options):
 
 
 def by_function(threads):
-    """The threads of target_python.py blocked, by what they run: their names are Python's own."""
+    """The threads of target_python.py blocked, by function: their names are Python's own."""
     found = {}
     for thread in threads:
         functions = [frame["function"].split(".")[-1] for frame in thread["frames"]]
@@ -174,7 +174,7 @@ def check_values(home, version, python):
         frame, = (frame for frame in waiter["frames"] if frame["function"].endswith("waits"))
         shown = dict(SHOWN)
         if tuple(map(int, version.split(".")[:2])) < (3, 11):
-            del shown["shared"]  # what inner functions use lies behind the others
+            del shown["shared"]  # variables used by inner functions come after the others
         equal(frame["locals"], shown, f"{version}: the local variables")
         text = home.annot("dump", "--locals", target.pid).ok().out.decode()
         check("        text = 'héllo'\n" in text, text)
@@ -207,7 +207,7 @@ def python_stacks_without_ebpf(home):
 
 @case
 def the_program_goes_on_meanwhile(home):
-    """A hundred looks at a program that counts: it loses next to nothing."""
+    """A hundred looks at a program that counts: it loses hardly any time."""
     target = home.start(sys.executable, TARGET_PYTHON, "forever", stdout=subprocess.PIPE)
     try:
         target.stdout.readline()
@@ -262,7 +262,7 @@ def ranges_of_a_program_that_was_replaced_are_not_open(home):
 
 @case
 def frame_pointers_of_a_thread_that_waits(home):
-    """Code without optimization tells its caller by rbp; nobody but the kernel knows it."""
+    """Code without optimization keeps its caller in rbp, which only the kernel can read."""
     need_bpf(home)
     source = home.work / "deep.c"
     source.write_text("#include <unistd.h>\n"
@@ -288,7 +288,7 @@ def frame_pointers_of_a_thread_that_waits(home):
 
 @case
 def what_is_not_known_of_a_stack_is_not_taken_for_its_root(home):
-    """The caller of code without a table is told by a register that /proc does not show."""
+    """The caller of code without a table is in a register that /proc does not show."""
     target = home.start(program("wait_in_made_code"), stdout=subprocess.PIPE)
     try:
         equal(target.stdout.readline(), b"ready\n", "the first line of the program")
@@ -304,7 +304,7 @@ def what_is_not_known_of_a_stack_is_not_taken_for_its_root(home):
 
 @case
 def a_program_that_ended_has_no_stack(home):
-    """Nobody has waited for it yet: it is there, and does nothing any more."""
+    """A zombie: it exists, but does not run."""
     target = home.start("true")
     time.sleep(0.2)
     thread = dump(home, target.pid)["threads"][0]

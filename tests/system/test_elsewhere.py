@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot record of programs that have another annot directory than annot itself: other mounts,
-another root, other users, another ANNOT_DIR. All they emit arrives, or the recording names them."""
+"""annot record of programs with another annot directory than annot itself: other mounts, another
+root, other users, another ANNOT_DIR. All their events arrive, or the recording names them."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from harness import Skip, case, check, equal, main, needs_root, program
 
 COUNT = 20
 OWN_SHM = "mount -t tmpfs none /dev/shm"
-# Runs the words behind it as root of a user namespace whose users are unknown to its parent.
+# Runs its argument words as root of a user namespace whose users are unknown to its parent.
 STRANGERS = f"""
 import ctypes, os, sys
 ready, mapped = os.pipe(), os.pipe()
@@ -39,14 +39,14 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def emitting(home=None):
-    """The words of a shell: a program that emits COUNT ranges and ends at once. With a home, one
-    that any user may run."""
+    """Shell words: a program that emits COUNT ranges and ends at once. With a home, one that any
+    user may run."""
     emitter = home.for_all(program("emit_asked")) if home else program("emit_asked")
     return f"echo steps {COUNT} | {emitter}"
 
 
 def possible(home, *words):
-    """Skips the case where this machine allows no such thing."""
+    """Skips the case where this machine does not permit it."""
     if not shutil.which(words[0]) or home.run(*words, "true").status:
         raise Skip(f"{' '.join(map(str, words))} is not possible here")
 
@@ -90,7 +90,7 @@ def user_namespace_with_its_own_mounts(home):
 def user_namespace_without_users(home):
     possible(home, "unshare", "-U")
     all_arrive(home, "unshare", "-U")
-    shutil.rmtree("/dev/shm/annot-65534")  # of that namespace's root, where nobody's would be
+    shutil.rmtree("/dev/shm/annot-65534")  # of that namespace's root, named like nobody's
 
 
 @case
@@ -176,7 +176,7 @@ def without_the_environment_it_is_reached_late_and_says_so(home):
 @attach_case
 @needs_root
 def root_attaches_where_it_is_no_user(home):
-    """Its file system knows the users of a user namespace only: files of root cannot be made."""
+    """Its file system has only the users of a user namespace: files of root cannot be made."""
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "unshare", "-Urm"]
     possible(home, *user)
     asked = Asked(home, *user, "sh", "-c", f'{OWN_SHM} && unset ANNOT_DIR && exec "$0"',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The last moments of a recording: what else may begin, or be killed, while it is completed.
+"""The last moments of a recording: other starts and kills while it is completed.
 
 at_the_end.c, preloaded into annot, makes these moments long enough or ends them."""
 
@@ -69,7 +69,7 @@ def a_program_starts_while_the_directory_goes(home):
 
 @case
 def a_program_starts_while_a_collector_looks_for_others(home):
-    """It waits for the lock of the wake page, which is held for as long as the search may last."""
+    """It waits for the lock of the wake page, which is held for at most the search's duration."""
     look = f"flock -x $ANNOT_DIR/wake sleep 0.06 & sleep 0.02; exec {program('emit_ticks')} 100"
     result = home.record("sh", "-c", look).ok()
     equal(len(home.dump(result.path).whole().kind("push")), len(result.out.splitlines()), "ranges")
@@ -77,7 +77,7 @@ def a_program_starts_while_a_collector_looks_for_others(home):
 
 def killed(home, **moments):
     path = home.work / "killed.annot"
-    home.left = {"wake"}  # the one who made it is dead
+    home.left = {"wake"}  # its maker is dead
     process = start(home, path, **moments)
     equal(process.wait(20), -signal.SIGKILL, "annot's end")
     before = len(home.dump(path).events)

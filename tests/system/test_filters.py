@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Filters of a recording: what programs emit, what of it is wanted, what arrives.
+"""Filters of a recording: the emitted events, the wanted ones, the recorded ones.
 
-The program under test obeys words; "annot set" returns when the programs have been told, so what is
-emitted after it must obey."""
+The program under test executes commands; "annot set" returns when the programs have the new filter,
+so it must apply to later events."""
 
 import collections
 import json
@@ -18,7 +18,7 @@ PLACES = ["default", "default/plain", "io", "io:5", "io/disk", "io/noise", "db",
 
 
 class Steps:
-    """`annot record` with the program that obeys."""
+    """`annot record` with the program for commands."""
 
     def __init__(self, home, *options):
         self.home, self.path = home, home.work / "steps.annot"
@@ -190,7 +190,7 @@ def of_more_names_than_bits_the_wanted_ones_all_arrive(home):
 
 
 def stack_of(events):
-    """Checks that pushes and pops of one thread pair, each pop at the depth it tells."""
+    """Checks that pushes and pops of one thread pair, each pop at its recorded depth."""
     depth, deepest = 0, 0
     for event in events:
         depth += {"push": 1, "pop": -1}.get(event["kind"], 0)
@@ -266,7 +266,7 @@ def attached_programs_obey(home):
     say("round", "before")
     attached = home.start(ANNOT, "attach", "-p", target.pid, "--sampling", "none", "--enable", "io",
                           "-o", "attached.annot", stderr=subprocess.PIPE)
-    while generation(home.directory) == 0:  # until it is told to join
+    while generation(home.directory) == 0:  # until the file that makes it join exists
         equal(attached.poll(), None, "status of annot attach")
         time.sleep(0.02)
     say("round", "first")

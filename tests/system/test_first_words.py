@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What people type first: a script, a process number, an output; and what is said at the end."""
+"""What people type first: a script, a process number, an output; and the messages at the end."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def script(home):
 
 
 def said(done):
-    """Lines at the end, each whole: they are broken where the terminal ends."""
+    """The whole lines at the end: they are broken where the terminal ends."""
     text = re.sub(r"\n +annot ", "  annot ", done.err.decode())
     return re.sub(r"\n +", " ", text).splitlines()
 

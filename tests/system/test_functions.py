@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs compiled with -finstrument-functions: what the recording says of their calls equals what
-the functions counted themselves, by each compiler, with and without optimization, however a
-function was left.
+"""Programs compiled with -finstrument-functions: the recorded calls equal the functions' own
+counts, by each compiler, with and without optimization, for every way to leave a function.
 
 Besides the harness's environment: ANNOT_SOURCE, ANNOT_LIBRARIES (the folder of libannot.so).
 """
@@ -242,7 +241,7 @@ def annotations_in_such_programs_stay_what_they_are(home):
 
 @case
 def the_library_by_preload_and_a_binary_without_annot(home):
-    """Hooks of the C library do nothing; ours take their place."""
+    """Hooks of the C library are empty; ours take their place."""
     if not VARIANTS:
         raise Skip("no C++ compiler")
     program = home.work / "bare"
@@ -256,7 +255,7 @@ def the_library_by_preload_and_a_binary_without_annot(home):
 
 @case
 def a_file_that_was_replaced_names_nothing(home):
-    """The program's file is another one when its functions are named: no wrong names."""
+    """The program's file was replaced before its functions are named: no wrong names."""
     program = home.work / "replaced"
     shutil.copy(target(*VARIANTS[0]), program)
     script = f"rm {program}; cp {target(*VARIANTS[-1])} {program}; exec sleep 0"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files of other tools as recordings: what annot query says of them is what the files say, read
-here by Python. Files are real ones of the tools (tests/fuzz/corpus/import), random ones, and
-exports of annot itself; wrong ones and cut ones leave one line and no recording."""
+"""Files of other tools as recordings: annot query agrees with the files, read here by Python. Files
+are real ones of the tools (tests/fuzz/corpus/import), random ones, and exports of annot itself;
+wrong ones and cut ones leave one line and no recording."""
 
 import collections
 import gzip
@@ -194,7 +194,7 @@ def random_tree(random_, begin, end, depth, events):
 
 
 def ranges_of(events):
-    """What a simple reader makes of them: (thread, name, begin, end)."""
+    """The ranges by a simple reader: (thread, name, begin, end)."""
     found, open_ = collections.Counter(), collections.defaultdict(list)
     for event in events:
         key = event["pid"], event["tid"]
@@ -259,8 +259,8 @@ def exports_of_annot_come_back(home):
 
 @case
 def names_of_any_bytes_come_back(home):
-    """With more: run states come back as ranges of threads of their own, names of lines of tracks
-    as marks."""
+    """More than before: run states come back as ranges of separate threads, names of lines of
+    tracks as marks."""
     first = home.work / "hostile.annot"
     subprocess.run([MAKE, "hostile", first], check=True)
     for extension in ("json", "pftrace"):
@@ -320,7 +320,7 @@ def traces_are_merged_by_ranges_that_both_have(home):
         check("125 ns" in home.info(home.work / "both.annot"), "the error is not in annot info")
 
 
-# ---- What is wrong --------------------------------------------------------------------------
+# ---- Wrong files -----------------------------------------------------------------------------
 
 
 @case

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Imports of files with much of one thing take bounded memory, and what they keep is right. Memory
-is the kernel's ru_maxrss of `annot import`, which reads a pipe."""
+"""Imports of files with a lot of one thing take bounded memory, and keep correct data. Memory is
+the kernel's ru_maxrss of `annot import`, which reads a pipe."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from harness import ANNOT, case, check, equal, main
 from imports import imported, query, written
 from perfetto_made import event, message, number, packet
 
-MEBIBYTES_BASE = 80  # sorting takes so much of any file
+MEBIBYTES_BASE = 80  # base memory of sorting for any file
 
 
 def import_of(home, pieces, name):
-    """The recording, what was said, and MiB."""
+    """The recording, the messages, and MiB."""
     path = home.work / name
     with open(home.work / "said", "w+") as said:
         child = subprocess.Popen([ANNOT, "import", "--force", "-o", path, "-"],
@@ -148,7 +148,7 @@ def names_of_perfettos_sequences_take_bounded_memory(home):
 def long_names_in_json_take_bounded_memory(home):
     def pieces(mebibytes=100):
         yield '{"traceEvents":['
-        for text in ("x", "\\n"):  # as it stands in the file
+        for text in ("x", "\\n"):  # as in the file
             yield '{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"'
             for _ in range(mebibytes):
                 yield text * (1 << 20)

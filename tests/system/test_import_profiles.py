@@ -15,7 +15,7 @@ from imports import CORPUS, MAKE, imported, query, written
 
 
 def own_and_total(lines):
-    """By function: what a simple reader makes of "name (file:line);... N"."""
+    """Sums by function of "name (file:line);... N" lines, by a simple reader."""
     own, total = collections.Counter(), collections.Counter()
     for line in lines:
         frames, weight = line.rsplit(" ", 1)
@@ -261,7 +261,7 @@ class Profiled:
 
 
 def recursive_stats(random_, calls):
-    """Of random calls, where `calls` says who calls whom, and main is called once."""
+    """Of random calls: `calls` lists the callees of each function, and main is called once."""
     profiled = Profiled()
 
     def run(name, caller, depth):
@@ -282,7 +282,7 @@ def recursive_stats(random_, calls):
 
 @case
 def callers_may_have_counts_only(home):
-    """As the module profile has them; yappi has its two counts of calls the other way round."""
+    """As the module profile has them; yappi swaps its two counts of calls."""
     main, run, walk = (("/srv/p.py", 1, name) for name in ("main", "run", "walk"))
     stats = {main: (1, 1, 0.001, 0.111, {}), run: (1, 1, 0.01, 0.11, {main: 1}),
              walk: (2000, 2, 0.1, 0.1, {run: 2, walk: 1998})}

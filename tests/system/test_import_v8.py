@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""CPU profiles of V8 as recordings: own times of functions are those that Chrome's developer tools
-show, where a sample lasts until the next one. As test_import.py."""
+"""CPU profiles of V8 as recordings: own times of functions agree with Chrome's developer tools,
+where a sample lasts until the next one. As test_import.py."""
 
 import collections
 import json
@@ -112,7 +112,7 @@ def own_times_of_profiles_are_those_of_the_file(home):
 
 
 def trace_of(profile, sort_keys, cut=37):
-    """As Chrome's tracing has it: in pieces, told by a thread of the profiler."""
+    """As Chrome's tracing has it: in pieces, from a thread of the profiler."""
     parents = {child: node["id"] for node in profile["nodes"] for child in node.get("children", [])}
     nodes = [dict(id=node["id"], callFrame=node["callFrame"],
                   **({"parent": parents[node["id"]]} if node["id"] in parents else {}))
@@ -178,7 +178,7 @@ def wrong_profiles_are_refused(home):
     for length in range(1000, len(text) - 2, 397):
         refuses(home, text[:length], options=("--from-format", "v8"))
     refuses(home, "{}", "no samples of V8", options=("--from-format", "v8"))
-    profile["samples"][3:5] = [99, "x"]  # no such node
+    profile["samples"][3:5] = [99, "x"]  # an unknown node
     _, said = imported(home, written(home, json.dumps(profile), "x.cpuprofile"))
     check("left out: events without what they need" in said, said)
 

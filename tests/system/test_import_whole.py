@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What files of other tools hold and recordings do not: it is counted, named, or its absence is
-told. Files that are cut or in another encoding are read as far as they go; samples last as long as
-the time that they stand for."""
+"""Data of other tools' files that recordings cannot hold: it is counted, named, or reported as
+missing. Files that are cut or in another encoding are read as far as they go; samples last as long
+as the time that they stand for."""
 
 import glob
 import gzip
@@ -30,7 +30,7 @@ work()
 
 
 def summary(home, path):
-    """The last line of the first screen that tells what is missing."""
+    """The last line of the first screen, about missing data."""
     lines = home.annot("report", path).ok().out.decode().splitlines()
     return next(line for line in lines if "lost" in line or "missing" in line)
 
@@ -92,7 +92,7 @@ def speedscope(profile, frames=("main", "load"), **more):
 
 @case
 def a_thread_runs_no_longer_than_its_recording_lasts(home):
-    """Two samples of 10 ms, 10 ms apart, are 20 ms."""
+    """Two samples of 10 ms, 10 ms apart, add up to 20 ms."""
     chrome = [dict(ph="P", pid=1, tid=1, ts=at, name="s", stack=["main"]) for at in (10000, 20000)]
     v8 = dict(nodes=[dict(id=1, callFrame=dict(functionName="main", url="a.js", lineNumber=1))],
               startTime=0, endTime=20000, samples=[1, 1], timeDeltas=[0, 10000])
@@ -173,7 +173,7 @@ def marks_and_encodings_change_nothing(home):
 
 
 def cut_import(home, data, name):
-    """What annot cat prints of it, or None: nothing could be read."""
+    """The output of annot cat for it, or None if it is unreadable."""
     source = written(home, data, name)
     done = home.annot("import", "--force", "-o", "cut.annot", source)
     if done.status:
@@ -181,7 +181,7 @@ def cut_import(home, data, name):
               "not known" in done.err_text, done.err_text)
         return None
     told = "the file ends in the middle, at byte" in done.err_text
-    check(told or name.endswith("pftrace"), f"{name}: {done.err_text}")  # behind a whole packet
+    check(told or name.endswith("pftrace"), f"{name}: {done.err_text}")  # after a whole packet
     check(told == ("nothing lost" not in summary(home, home.work / "cut.annot")), name)
     return home.annot("cat", "--complete", "--samples", "cut.annot").ok().out.count(b"\n")
 
@@ -202,7 +202,7 @@ def files_that_are_cut_are_read_as_far_as_they_go(home):
         read = [count for count in counts if count is not None]
         check(len(read) >= (1 if "cpuprofile" in name else 3), f"{name}: {counts}")
         check(read == sorted(read) or name in ("x.pstats", "x.pftrace"), f"{name}: {counts}")
-        more = name == "x.pftrace"  # what a lost end would have ended is a line more
+        more = name == "x.pftrace"  # a range whose end was cut off is an extra line
         check(max(read) <= all_lines + more, f"{name}: {counts} of {all_lines}")
 
 
@@ -210,7 +210,7 @@ def files_that_are_cut_are_read_as_far_as_they_go(home):
 
 
 def interpreters():
-    """Python 2.7 and whatever of 3 is at hand."""
+    """Python 2.7 and the installed versions of 3."""
     found = {}
     for place in [sys.executable, *glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))]:
         told = subprocess.run([place, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
@@ -221,7 +221,7 @@ def interpreters():
 
 
 def own_stats(python, path):
-    """What the interpreter that wrote a file reads in it."""
+    """The statistics by the interpreter that wrote the file."""
     code = ("import marshal, json, sys; f = open(sys.argv[1], 'rb'); print(json.dumps("
             "dict((k[2], v[:4]) for k, v in marshal.load(f).items() "
             "if k[2] in ('fib', 'work'))))")
@@ -277,7 +277,7 @@ def texts_of_python_2_are_named_again(home):
           [("leaf", 3, 250000000, "a.py", 5), ("main", 1, 500000000, "a.py", 1)], "calls")
 
 
-# ---- Samplers whose files look like counts -----------------------------------------------------
+# ---- Samplers with files that look like counts -------------------------------------------------
 
 
 @case

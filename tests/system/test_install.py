@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `meson install` puts into a stage is all that there is to use, is found where it is looked
-for, and goes again by `ninja uninstall`.
+"""The files that `meson install` puts into a stage are complete, are found in the usual places, and
+are removed by `ninja uninstall`.
 
     test_install.py SOURCE BUILD
 """
@@ -32,13 +32,13 @@ int main(void)
 }
 """
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-# Sources; what is installed of them is not here.
+# Sources; their installed files are elsewhere.
 ELSEWHERE = {"collector", "libannot", "pyannot", "tests", "tools"}
 CASES = []
 
 
 class Skip(Exception):
-    """The machine lacks what the case needs."""
+    """The machine lacks a requirement of the case."""
 
 
 def case(function):

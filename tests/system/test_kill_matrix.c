@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever way processes begin and end, what they committed is in the recording: no more, no less.
+/* For every way that processes begin and end, exactly their committed events are in the recording.
  * Each cell is one run of `annot record`, or one that is killed and recovered. */
 #include "scene.h"
 #include "test.h"
@@ -46,7 +46,7 @@ static void check_ends(const char *mode)
         check_end(mode, ends[i]);
 }
 
-/* The collector dies while all workers are in their middle; they go on and end. */
+/* The collector dies in the middle of all workers' work; they continue and end. */
 static void check_recovery(const char *mode)
 {
     struct scene scene;
@@ -66,7 +66,7 @@ static void check_recovery(const char *mode)
     scene_end(&scene);
 }
 
-/* Who has not joined yet when the collector dies never will. */
+/* A process that has not joined when the collector dies never will. */
 static void await_all(struct scene *scene, const char *mode)
 {
     bool noise = strcmp(mode, "noise") == 0;
@@ -74,8 +74,8 @@ static void await_all(struct scene *scene, const char *mode)
         usleep(1000);
 }
 
-/* With buffers so small that chunks are closed all the time; what finds no room in them after the
- * collector's death is counted. Whether it died. */
+/* With buffers so small that chunks are closed all the time; events without room in them after the
+ * collector's death are counted. Returns true if it died. */
 static bool kill_at(const char *mode, const char *point, unsigned number)
 {
     struct scene scene;
@@ -124,7 +124,7 @@ static void check_hand_over(const char *point)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!kill_at("noise", point, numbers[i]))
             test_fail(__FILE__, __LINE__, "\"%s\" was not reached %u times", point, numbers[i]);
-    kill_at("fork", point, 1); /* or it is over by then */
+    kill_at("fork", point, 1); /* or it has ended by then */
     kill_at("fork", point, 3);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program emits while another one, whose time goes into large libraries, is sampled: their unwind
-rows and names are read beside the collector's main thread, so nothing is lost meanwhile."""
+"""A program emits while another one, which spends its time in large libraries, is sampled: their
+unwind rows and names are read beside the collector's main thread, so no event is lost meanwhile."""
 
 import json
 import os

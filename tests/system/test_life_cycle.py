@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Processes and threads that come, go and change in odd ways, under the sampler.
 
-Nothing may be lost, nobody harmed, and samples of what is long gone have names.
+Without losses or harm, and samples of threads that ended long ago have names.
 """
 
 import os
@@ -25,7 +25,7 @@ def life(home, *arguments, options=OPTIONS, **rest):
 
 
 def named(samples, sample):
-    """Whether its frames have names, but for the few that no file can name."""
+    """Returns true if its frames have names, except the few that no file can name."""
     stack = samples.stack(sample)
     return bool(stack) and not any(name.startswith(("0x", "[unknown")) for name in stack)
 
@@ -57,7 +57,7 @@ def processes_of_5_ms_are_all_seen_and_named(home):
 
 @case
 def stacks_that_are_always_new_do_not_fill_the_memory(home):
-    """1.3 and 4 million nodes of stacks: what is in the file need not be kept."""
+    """1.3 and 4 million nodes of stacks: those in the file need not be kept."""
     need_bpf(home)
     sizes = []
     for milliseconds in (3500, 10500):
@@ -70,8 +70,8 @@ def stacks_that_are_always_new_do_not_fill_the_memory(home):
 
 @case
 def programs_of_5_ms_are_all_named(home):
-    """Each an exec of its own, gone before anybody could look at it. Where the machine stops for a
-    while nobody has time to look at some: of three recordings, one must have them all."""
+    """Each is a separate exec, over before it can be read. Where the machine stops for a while some
+    cannot be read in time: of three recordings, one must have them all."""
     count, processes, samples = 1000 if LONG else 150, set(), None
     for _ in range(3):
         if len(processes) < 0.99 * count:
@@ -115,8 +115,8 @@ def an_exec_in_a_thread(home):
 
 
 def images(home, mode):
-    """Programs that replace each other: each sample has ranges of the one that it was taken in, of
-    a forked child that of its parent at the fork."""
+    """Programs that replace each other: each sample has ranges of its own program, that of a forked
+    child those of its parent at the fork."""
     done = record(home, program("target_images"), mode, "03", options=OPTIONS)
     need_bpf(home, done)
     samples, worked = done.samples.nothing_lost(), 0
@@ -163,7 +163,7 @@ def a_signal_stack(home):
 
 @case
 def deep_recursion(home):
-    """Deeper than what is taken: cut, said so, and the leaf is true."""
+    """Deeper than the limit: cut, reported so, and the leaf is true."""
     _, samples = life(home, "deep", 400, 100)
     whole, others = samples.complete()
     check(whole >= 0.99, f"{100 * whole:.2f} % complete at 400 frames; else {others}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Resource limits of a program that is recorded are for the program: annot takes little of them,
-and the ranges are all there."""
+"""Resource limits of a recorded program are the program's: annot uses little of them, and all
+ranges arrive."""
 
 import json
 import re

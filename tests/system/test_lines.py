@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Where the time of a program went, line by line: the right lines, on every CPython that is here,
-and the text of the source wherever the recording is read."""
+"""Time of a program, line by line: the right lines, on every installed CPython, and the text of the
+source wherever the recording is read."""
 
 import json
 import os
@@ -183,7 +183,7 @@ def lines_come_later_where_debug_information_was_apart(home):
     equal({row["line"] for row in lines_of(home, path) if row.get("name") == "work"}, {0},
           "lines without debug information")
     check(self_of(functions, "work") > 0, f"work has what was inlined into it: {functions}")
-    for _ in range(2):  # the second time there is nothing to find
+    for _ in range(2):  # the second time has no new names
         home.run(ANNOT, "symbolize", "--debug-dir", folder, "--source", path).ok()
         check_inlined(home, path, functions_of(home, path), "twist")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""More processes than annot has descriptors for, dead ones whose status nobody will know, ones out
-of sight, and ones that are long in going."""
+"""More processes than annot has descriptors for, dead ones with an unknown status, ones out of
+sight, and ones that take long to end."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def no_inotify_instance_is_left(home):
 @case
 @needs_root
 def a_process_that_annot_cannot_see(home):
-    """annot is in a pid namespace of its own; the program outside lives for two of its looks."""
+    """annot is in a separate pid namespace; the program outside lives for two of its looks."""
     path, session = home.work / "x.annot", home.work / "session"
     command = f"echo $ANNOT_SESSION >{session}.part; mv {session}.part {session}; sleep 4"
     annot = home.start("unshare", "--pid", "--fork", "--mount-proc", ANNOT, "record", "-o", path,
@@ -94,14 +94,15 @@ def thousands_of_short_processes(home):
     seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     print(f"{count} processes: {seconds} s of CPU, {result.own_kib} KiB of memory")
     equal(len(home.dump(result.path).whole().processes), count, "processes")
-    # 14 KiB for each that has ended but is not yet read to its end, 0.5 KiB for one that was.
+    # 14 KiB for each that has ended but is not yet read to its end, 0.5 KiB for one that is.
     check(result.own_kib < 40_000, f"annot took {result.own_kib} KiB")
 
 
 @case
 def processes_that_leave_their_processor_late(home):
-    """The last word of a thread comes when it leaves its CPU for good. Where many want to run, that
-    is long after the kernel said that its process ends, and annot has put the process away."""
+    """The last record of a thread comes when it leaves its CPU for good. With many runnable
+    threads, that is long after the kernel's report of the process's end, and annot has dropped the
+    process."""
     child = "for k in $(seq 12); do x=$(true; echo $k | cat); done"
     path = home.record("sh", "-c", f"for i in $(seq 12); do ({child}) & done; wait").ok().path
     sampling = json.loads(home.annot("info", "--json", path).ok().out)["sampling"]

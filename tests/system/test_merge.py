@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot merge of recordings that have the same time of a process: nothing counts twice unsaid."""
+"""annot merge of recordings that have the same time of a process: data that counts twice is
+reported."""
 
 import shutil
 
@@ -31,7 +32,7 @@ def copies_are_refused(home):
 
 @case
 def snapshots_of_one_session_that_overlap_are_refused(home):
-    """Its own recording has what was left at the end, and may be read with what was before."""
+    """Its own recording has the rest at the end, and may be read with the earlier snapshots."""
     done = home.record("sh", "-c", SNAPSHOTS.format(program("emit_ticks"), ANNOT),
                        options=("--no-sample", "--policy", "overwrite"))
     check(done.status == 0, done.err_text)

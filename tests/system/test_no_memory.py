@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Allocations of annot that fail, one after the other: it ends with a status and a message that say
-so, or has done all of its work; it never crashes, and what is missing is counted.
+so, or has done all of its work; it never crashes, and losses are counted.
 
 ANNOT_ALLOCATIONS (default 40): how many of the allocations of each command fail in turn, evenly
 spread; 0 for every one. Besides the harness's environment: ANNOT_MODEL (folder of model_program).
@@ -73,7 +73,7 @@ def record_with_failures(home, options, more):
 
 
 def tidy(home):
-    """Programs that annot had to leave behind end; then nobody needs the directory any more."""
+    """Programs that annot had to leave running end; then the directory is unused."""
     deadline = time.monotonic() + 60
     while home.leftovers() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -99,7 +99,8 @@ TOLD = re.compile(rb"lower bounds|left out|out of memory|not (all|known)")
 
 
 def made_twice(home, arguments, out, samples=SAMPLES):
-    """A command on a recording: the same output as with all memory, or a remark in it, or none."""
+    """A command on a recording: the same output as with all memory, or a remark in it, or no
+    output."""
     def output():
         return out.read_bytes() if out.exists() else b""
     total = allocations(home, *arguments)
@@ -114,7 +115,7 @@ def made_twice(home, arguments, out, samples=SAMPLES):
         if result.status == 0:
             done += 1
             told = TOLD.search(result.out) or TOLD.search(result.err)
-            # Perfetto traces spell a name out where there is no memory to number it.
+            # Perfetto traces spell a name out without memory to number it.
             if not told and "perfetto" not in arguments:
                 equal((result.out, output()), expected, f"{where}: what it wrote")
         else:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Exports that do not fit: wherever the writing fails, one line says so, the status is 1, and
-nothing is left, neither under the final name nor beside it.
+"""Exports that do not fit: wherever the writing fails, one line says so, the status is 1, and no
+file is left, neither under the final name nor beside it.
 
 Besides the harness's environment: ANNOT_MAKE_RECORDING. A limit on the size of files stands for a
-full disk, as it fails at any byte that is wanted.
+full disk, because it fails at any chosen byte.
 """
 
 import os
@@ -13,12 +13,11 @@ import shutil
 from harness import ANNOT, case, check, equal, main, program
 
 MAKE = os.environ["ANNOT_MAKE_RECORDING"]
-BUFFER = 256 << 10  # what is written at once
+BUFFER = 256 << 10  # size of one write
 
 
 def recordings_of(home):
-    """By format: one that it has something of; large enough for several writes, where that is
-    cheap."""
+    """A recording with data for each format; large enough for several writes, if cheap."""
     paths = {"ranges": home.work / "ranges.annot"}
     home.run(program("make_trace"), "random", paths["ranges"], 6000, 600).ok()
     for shape in ("called-sums", "lined"):

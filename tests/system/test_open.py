@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`annot open`: a real browser gets the page through the server, the real Perfetto UI the trace,
-and nobody else gets anything."""
+and other clients get no data."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ def request(address, method="GET", path=None, **headers):
 
 
 def in_browser(visit):
-    """What an asynchronous function says of a page of a real Chromium."""
+    """The result of an asynchronous function on a page of a real Chromium."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.async_api import async_playwright

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What other programs take of the processors is told, by how much: judged by what the kernel says
-that these programs ran."""
+"""The processor time of other programs is reported: compared with the kernel's count of their run
+time."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of `annot html`: its size, its policy, and names that were made to deceive. Its numbers:
+"""The page of `annot html`: its size, its policy, and deceptive names. Its numbers:
 test_report_sums.py."""
 
 import base64
@@ -123,7 +123,7 @@ def whatever_is_recorded_fits(home):
     equal(sum(data["off"]["ns"]), told["blocked_ns"] + told["runnable_ns"], "waits of the page")
 
 
-# How colours are seen: by most, and where one kind of cones is absent (Machado, Oliveira and
+# Colours as most people see them, and where one kind of cones is absent (Machado, Oliveira and
 # Fernandes 2009), as matrices on linear RGB.
 SIGHTS = {
     "most": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

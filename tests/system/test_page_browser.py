@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of annot html in a real browser: what it shows, says and does.
+"""The page of annot html in a real browser: contents, texts and behaviour.
 
 test_page_browser.py ANNOT MAKE_TRACE FOLDER: pages and pictures are left in FOLDER. Exit status 0,
 1, or 77 if Chromium, playwright or axe-core is not there.
@@ -32,7 +32,7 @@ SCROLLS = "() => document.documentElement.scrollWidth > window.innerWidth"
 CURRENT = "() => document.querySelector('nav [aria-current]').textContent"
 HEAD = "() => document.querySelector('main .viewhead').innerText"
 FOCUS = "() => document.activeElement.tagName + ' ' + document.activeElement.className"
-# What a name must never become, and what a long one must not push aside.
+# Names that must stay text, and a long one that must not push others aside.
 EVIL = ["<img src=x onerror=document.title='bad'>",
         "</script><script>document.title='bad'</script>",
         "\u202eshell\u202c", "\u05e9\u05dc\u05d5\u05dd \u0639\u0627\u0644\u0645", "x" * 10000, "",
@@ -78,7 +78,7 @@ def with_data(path, target, change):
     return target
 
 
-# ---- Everything opens, and nothing else is asked for ---------------------------------------------
+# ---- Everything opens, without other requests ----------------------------------------------------
 
 
 def check_view(check, opened, path, view, look):

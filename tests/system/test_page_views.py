@@ -30,7 +30,7 @@ DRAWN = """() => { const canvas = document.querySelector('.tl-row canvas');
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     let sum = 0; for (let i = 0; i < pixels.length; i++) sum = (sum * 31 + pixels[i]) | 0;
     return sum; }"""
-# A tab that is scrolled out of the row of tabs is no link that skips to the content.
+# A tab that is scrolled out of the row of tabs is not a link that skips to the content.
 AXE_RULES = {"skip-link": {"enabled": False}}
 SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 260))"
 
@@ -149,7 +149,7 @@ def check_track_numbers(check, opened, path, report):
 
 
 def check_loop_numbers(check, opened, path, report):
-    """What blocked the event loop: by function as in the report, and each time for itself."""
+    """The functions that blocked the event loop, as in the report, and each single time."""
     page = View(opened, path, "view=tasks")
     shown = sorted([row[0].split()[0], *map(joined, row[1:4])]
                    for row in page.rows("What blocked it"))
@@ -171,7 +171,7 @@ def check_loop_numbers(check, opened, path, report):
 
 
 def check_statuses(check, annot, opened, path, recording):
-    """Counted by hand, from what annot cat tells of each request."""
+    """Counted by hand, from the output of annot cat for each request."""
     told = subprocess.run([annot, "cat", recording], check=True, stdout=subprocess.PIPE,
                           text=True).stdout
     expected = {}
@@ -266,7 +266,7 @@ DEEP = 30
 
 
 def check_deep_levels(check, opened, path, folder):
-    """Levels that are not drawn are told, and can be shown."""
+    """Levels that are not drawn are counted, and can be shown."""
     def deepen(data):
         lane = next(lane for lane in data["lanes"] if lane["kind"] == "thread")
         lane.update(begin=list(range(DEEP)), length=[10**8 - 2 * at for at in range(DEEP)],
@@ -341,7 +341,7 @@ def check_filters(check, opened, path):
 
 
 def check_range_filters(check, annot, opened, path, recording):
-    """Counts and times of ranges on a thread, and in a process, are those of a report of that."""
+    """Counts and times of ranges on a thread, and in a process, equal those of a report of it."""
     data = json.loads(subprocess.run([annot, "html", "--data", recording], check=True,
                                      stdout=subprocess.PIPE).stdout)
     seen = 0
@@ -363,7 +363,7 @@ def check_range_filters(check, annot, opened, path, recording):
 
 
 def check_range_halves(check, opened, path, data):
-    """On one thread, the two parts of the time have together what there is."""
+    """On one thread, the counts of the two parts of the time add up to the whole."""
     index = next(at for at, thread in enumerate(data["threads"]) if thread["role"] == "worker")
     counts = []
     for address in ("", "&t=0-70", "&t=70-128"):
@@ -375,7 +375,7 @@ def check_range_halves(check, opened, path, data):
 
 
 def check_source_filters(check, annot, opened, path, recording):
-    """Lines follow each filter: what two halves have is what there is."""
+    """Lines follow each filter: the hits of two halves add up to the whole."""
     data = json.loads(subprocess.run([annot, "html", "--data", recording], check=True,
                                      stdout=subprocess.PIPE).stdout)
     at = [source["file"] for source in data["sources"]].index("page_scene.py")
@@ -400,7 +400,7 @@ def check_source_filters(check, annot, opened, path, recording):
 
 
 def check_ignored_filters(check, opened, path):
-    """Where numbers heed no filter, the view says so; names with a slash are names."""
+    """A view says which filters its numbers ignore; names with a slash are names."""
     for view, address, words in (
             ("pools", "&range=work", "not filtered by a range"),
             ("tasks", "&range=work&task=handle", "not filtered by a range and a task"),
@@ -424,7 +424,8 @@ def check_ignored_filters(check, opened, path):
 
 
 def check_thread_times(check, opened, path):
-    """Times of threads on the summary are of the stretch, and two stretches have all."""
+    """Times of threads on the summary are of the stretch, and those of two stretches add up to the
+    whole."""
     def cpu_ms(address):
         page = View(opened, path, "view=summary" + address)
         rows = page.page.evaluate("""() => [...[...document.querySelectorAll('main section')].find(
@@ -472,7 +473,7 @@ def check_table_keys(check, opened, path):
     page.close()
 
 
-# ---- Names of others, and what is not there ------------------------------------------------------
+# ---- Foreign names, and missing data -------------------------------------------------------------
 
 
 def evil_everything(data):
@@ -533,7 +534,7 @@ COMPARED = ("name", "place", "metric", "unit", "a", "b", "low", "high", "change"
 
 
 def check_compare(check, opened, path, folder):
-    """Rows as annot diff has them: one that is sure, one that is not, one that is in B alone."""
+    """Rows as annot diff has them: one certain, one uncertain, one in B alone."""
     rows = [["parse", "", "each", "ns", 4e6, 5e6, 5e5, 1.5e6, 0.25, "slower"],
             ["weigh", "", "each", "ns", 4e6, 4.1e6, -1e6, 1e6, 0.025, "unsure"],
             ["x" * 3000, "", "total", "ns", 0, 1e6, None, None, None, "new"]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A FIFO or a device where annot expects a file: nothing waits for it, and no recording is lost."""
+"""A FIFO or a device where annot expects a file: annot does not block, and no recording is lost."""
 
 import json
 import os

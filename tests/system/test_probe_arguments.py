@@ -3,8 +3,8 @@
 """Arguments of functions and static probes that annot record --range names.
 
 The programs call known functions with known values, built with and without optimisation. Each range
-must have the values of its call, by the names, types and places that the debug information tells,
-or say why it has not. Probes of an interpreter are compared with what its own program counts.
+must have the values of its call, by the names, types and places of the debug information, or the
+reason for a missing one. Probes of an interpreter are compared with its program's own counts.
 """
 
 import collections
@@ -41,7 +41,7 @@ def rows(home, done, events=("begin",)):
 
 
 def told(home, done):
-    """How often each name was told with which values."""
+    """The number of ranges by name and values."""
     return collections.Counter(
         (row["name"].split("(")[0], *sorted(row.get("values", {}).items()))
         for row in rows(home, done))

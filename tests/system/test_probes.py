@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Spans that an outside observer reports of a thread nest with the ranges of the program.
 
-test_probes.py PROBE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: what probe_recording.c says is
-compared with what the commands and pyannot.read say, per thread and range, for all of the recording
-and for parts of it. The spans come late and in no order; some cross ranges of the program.
+test_probes.py PROBE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: the truth of probe_recording.c is
+compared with the output of the commands and of pyannot.read, per thread and range, for all of the
+recording and for parts of it. The spans come late and out of order; some cross ranges of the
+program.
 """
 
 import collections
@@ -38,7 +39,7 @@ def run(*command):
 
 
 class Truth:
-    """What probe_recording.c says, as far as it lies in a part."""
+    """The truth of probe_recording.c, cut to a part."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -231,7 +232,7 @@ TEXTS = [["cat"], ["cat", "--json"], ["report", "--json"],
 
 
 def texts_of(annot, place):
-    """What the commands print of q.annot there, by command and part."""
+    """The output of the commands for q.annot there, by command and part."""
     found = {}
     for command, part in itertools.product(TEXTS, PARTS):
         words = [] if command[0] == "info" else options(part)
@@ -245,7 +246,7 @@ def texts_of(annot, place):
 
 
 def same_in_order(recorder, annot, folder):
-    """Byte for byte what the same data give that were told at once, or lie in several files."""
+    """Byte for byte as for the same data recorded at once, or in several files."""
     found = {}
     for way in ("late", "ordered", "volumes"):
         place = folder / way

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`annot query` against the second reader of recordings (query_truth.py): the same rows, sums,
-counts and joins, whatever of a query is passed on to the reading; and what SQL may not do."""
+counts and joins, for every part of a query that is passed on to the reading; and the limits of SQL.
+"""
 
 import collections
 import csv
@@ -192,7 +193,8 @@ def same_joins(path, truth):
 
 
 def conditions(rows, begin, rng):
-    """SQL, and the same in Python, of what is passed on to the reading and what is not."""
+    """A condition in SQL, and the same in Python, of the kinds that are passed on to the reading
+    and those that are not."""
     row = rng.choice(rows)
     name = (row.get("name") or "").replace("'", "''")
     at, other = (rng.choice(rows)[begin] for _ in range(2))
@@ -283,7 +285,7 @@ def made_recordings(home):
 
 @case
 def large_ones_are_sought(home):
-    """Conditions on times begin to read late: at a checkpoint. Rows stay the same."""
+    """Conditions on times make the reader begin at a checkpoint. Rows stay the same."""
     path = make(home, "random", 1000000, 20000)
     sums = "count(*) AS n, sum(duration_ns % 1000 * depth) AS d, sum(self_ns) AS s FROM ranges"
     last = ask(path, "SELECT max(begin_ns) AS last FROM ranges")[0]["last"]
@@ -321,8 +323,8 @@ def sorts(path, sql):
 
 @case
 def groups_without_sqlites_sorter(home):
-    """Rows that come by group say what SQLite says when it sorts them itself, which it must where
-    an expression (+name) is asked for; in memory and through a temporary file."""
+    """Groups read in order equal those that SQLite sorts itself, which an expression (+name)
+    forces; in memory and through a temporary file."""
     rng = random.Random(5)
     for path in (make(home, "random", 100_000, 30_000), python_recording()[0]):
         for table, (keys, values) in ORDERS.items():
@@ -366,7 +368,7 @@ def the_report_is_a_table(home):
 
 @case
 def options_select_as_elsewhere(home):
-    """What the command's options choose is chosen of all tables, as annot cat has it."""
+    """The command's options select in all tables, as in annot cat."""
     path, truth = python_recording()
     thread = truth.rows["ranges"][0]["thread"]
     tid = truth.threads[thread]["tid"]
@@ -482,7 +484,7 @@ def it_ends_when_it_is_told_to(home):
 
 @case
 def memory_is_bounded(home):
-    """Sorts of more than there is room for go on in files; nothing keeps all rows."""
+    """Sorts beyond the memory limit go on in files; rows are not all kept."""
     path = make(home, "random", 600000, 10)
     for sql in ("SELECT name, begin_ns, path FROM ranges ORDER BY duration_ns, path",
                 "SELECT count(*), max(path) FROM ranges"):

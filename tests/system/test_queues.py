@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Spans of queues come seconds late and in no order; every output has them where they were, and
+"""Spans of queues come seconds late and out of order; every output has them at their times, and
 holds no more of them than if they had come at once. annot tail marks them.
 
-test_queues.py QUEUE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: what queue_recording.c tells is
-compared with what the commands and pyannot.read tell, per process, context and name, for all of the
-recording and for parts of it.
+test_queues.py QUEUE_RECORDING ANNOT FOLDER [PYANNOT_FOLDER]: the truth of queue_recording.c is
+compared with the output of the commands and of pyannot.read, per process, context and name, for all
+of the recording and for parts of it.
 """
 
 import collections
@@ -143,7 +143,8 @@ TEXTS = [["cat"], ["cat", "--json"], ["report", "--json"], ["export", "--format"
 
 
 def chrome_content(data):
-    """Events but for the numbers of lines, which are given as spans come; and how many lines."""
+    """Events without the numbers of lines, which are given in the order of spans; and the number of
+    lines."""
     lines, events = collections.Counter(), []
     for event in json.loads(data)["traceEvents"]:
         if event["ph"] == "n":
@@ -158,8 +159,8 @@ CONTENT = {"chrome": chrome_content, "perfetto": perfetto_lines.lines}
 
 
 def contents_of(annot, place):
-    """The same of exports, whose bytes depend on the order in which spans come: names and lines
-    get their numbers as they are met."""
+    """The same of exports, whose bytes depend on the order of spans: names and lines get their
+    numbers as they are met."""
     found = {}
     for (form, decode), part in itertools.product(CONTENT.items(), PARTS[::2]):
         data = subprocess.run([annot, "export", "--format", form, "q.annot", "-o", "-",
@@ -169,7 +170,7 @@ def contents_of(annot, place):
 
 
 def texts_of(annot, place):
-    """What the commands print of q.annot there, by command and part."""
+    """The output of the commands for q.annot there, by command and part."""
     found = {}
     for command, part in itertools.product(TEXTS, PARTS):
         words = [] if command[0] == "info" else options(*part)
@@ -183,8 +184,8 @@ def texts_of(annot, place):
 
 
 def same_in_order(recorder, annot, folder):
-    """The same as of data that were told at once, or lie in several files: byte for byte, or of
-    exports the content."""
+    """The same as for data recorded at once, or in several files: byte for byte, or of exports the
+    content."""
     found = {}
     for way in ("late", "ordered", "volumes"):
         place = folder / way
@@ -208,7 +209,7 @@ WAYS = {"report": ["report", "--json"], "cat": ["cat"],
 
 
 def measured(command, place):
-    """What it prints, as a digest, and the most memory that it had."""
+    """The digest of its output, and its peak memory."""
     digest = hashlib.sha256()
     with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE) as process:
         while data := process.stdout.read(MIB):
@@ -220,14 +221,14 @@ def measured(command, place):
 
 
 def is_later(last, row):
-    """annot tail tells a range where it ends, one of a queue where it begins."""
+    """annot tail prints a range at its end, one of a queue at its begin."""
     ends = row["event"] == "range" and row["kind"] != "track"
     told = row["time_ns"] + (row["dur_ns"] if ends else 0)
     return max(last, told), told < last
 
 
 def tail_marks(annot, place):
-    """The file is read as it grew: all that stands behind later lines, and nothing else."""
+    """The file is read as it grew: exactly the late rows are marked."""
     failed, late, last = 0, 0, 0
     command = [annot, "tail", "-j", "-c", "-n", "10000000", "q.annot"]
     with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -284,9 +285,9 @@ def reported(annot, place):
 
 
 def work_of_gpus_costs_little(recorder, annot, folder):
-    """What GPUs did is in tables of its own, and nowhere else; it takes no more memory than all
-    else may, and nearly in order at most 2.2 times the time of the same spans of another observer
-    (1.4 times, measured with 10 million of them on a machine that does nothing else)."""
+    """GPU work is in its own tables only; it takes no more memory than all else may, and nearly in
+    order at most 2.2 times the time of the same spans of another observer (1.4 times, measured with
+    10 million of them on an otherwise idle machine)."""
     record_fast(recorder, folder / "fast-gpu", "late", "gpu")
     _, most = measured([annot, "report", "--json", "q.annot"], folder / "fast-gpu")
     for who in ("imported", "gpu"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What programs tell of queues is in the recording: each span once, on its queue, at its time, with
-the thread that launched it and its key-values; and what is missing is said in every output.
+"""Programs' reports of queues are in the recording: each span once, on its queue, at its time, with
+the thread that launched it and its key-values; and losses are shown in every output.
 
 emit_queues.c is the program.
 """
@@ -17,7 +17,7 @@ SPANS, THREADS = 2000, 3
 
 
 def told_by(home, way, **rest):
-    """The recording, and what the programs printed."""
+    """The recording, and the programs' output."""
     result = home.record(program("emit_queues"), str(SPANS), way, **rest).ok()
     lines = result.out.decode().splitlines()
     return result.path, [json.loads(line) for line in lines if line.startswith("{")]
@@ -39,8 +39,8 @@ def counts_of(home, path):
 
 
 def by_number(rows):
-    """Of each span, by all that tells it from others, the begin, from the first one of the process
-    on, and the length."""
+    """For each span, by all fields that identify it: its begin, relative to the first one of the
+    process, and its length."""
     first = collections.defaultdict(lambda: 1 << 63)
     for row in rows:
         first[row["process"]] = min(first[row["process"]], row["begin"])
@@ -130,7 +130,7 @@ def wait_for_session(leader):
 
 @case
 def what_was_told_is_recorded_once_when_the_collector_dies(home):
-    """Killed at several instants: nothing of what the programs told is missing or there twice."""
+    """Killed at several instants: each reported span is there exactly once."""
     for delay in (0.05, 0.15, 0.4):
         path = home.work / f"killed-{delay}.annot"
         with home.start(ANNOT, "record", "--no-sample", "--pool-size", "32M", "-o", path, "--",

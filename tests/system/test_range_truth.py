@@ -8,11 +8,11 @@ Each row has exactly the samples that by the events of its threads belong there.
 sums over a path, and over a process or thread, are held to the error of random sampling. A single
 row cannot be: samples come at equal distances, and threads that share a processor take turns of
 equal length. Where one is a multiple of the other, a range meets a sample in each of its turns, or
-in none (measured: 7 samples of 24 ms at 99 Hz, each 30.3 ms after the other, in turns of 1.4 ms).
-But a stretch on a processor can be off by one sample at most, so the programs tell their number;
-and what the host took may all have been one row's.
-Where the host takes processors away, all may be off by the same share: the whole is compared first.
-With ANNOT_LONG_TESTS=1: 99 and 999 Hz, five times each.
+in no turn (measured: 7 samples of 24 ms at 99 Hz, each 30.3 ms after the other, in turns of 1.4
+ms). But a stretch on a processor can be off by one sample at most, so the programs report their
+number; and the host's share may all have been one row's. Where the host takes processors away, all
+may be off by the same share: the whole is compared first. With ANNOT_LONG_TESTS=1: 99 and 999 Hz,
+five times each.
 """
 
 import bisect
@@ -52,7 +52,7 @@ def error_ns(period, count):
 
 
 def sampled_of(report, field):
-    """Nanoseconds by pid or tid and path; what was inherited as one."""
+    """Nanoseconds by pid or tid and path; all inherited ranges as one."""
     sums = {}
     for row in ranges_of(report):
         key = row[field], row["path"].rsplit("/", 1)[-1]
@@ -83,7 +83,7 @@ def rows_are_possible(report, period):
 def samples_agree(report):
     sampling = report["sampling"]
     check(sampling["checked_count"] > 0.5 * sampling["sample_count"], f"not compared: {sampling}")
-    # A host that stops a processor between a time stamp and what follows it can make one.
+    # A host that stops a processor just after a time stamp can cause one.
     check(sampling["contradicted_count"] <= 1 + sampling["checked_count"] / 1000,
           f"samples in wrong ranges: {sampling}")
     equal(sampling["unsure_count"], 0, "samples where events are missing")
@@ -105,7 +105,7 @@ def open_ranges(events):
 
 
 def sampled_by_events(done, field):
-    """As sampled_of, from events and samples alone; and how much of it lies at edges of ranges."""
+    """As sampled_of, from events and samples alone; and the part of it at edges of ranges."""
     dump, of_thread, sums, at_edges = done.samples.dump, {}, {}, 0
     for event in dump.events:
         of_thread.setdefault(event["thread"], []).append(event)
@@ -123,7 +123,7 @@ def sampled_by_events(done, field):
 
 
 def same_as_events(sampled, done, field, truth):
-    """Of the ranges that the program told of; others begin and end at edges of these."""
+    """For the ranges that the program reports; others begin and end at edges of these."""
     by_events, at_edges = sampled_by_events(done, field)
     keys = [key for key in truth if key[1] != "(inherited)"]
     off = {key: (sampled.get(key, 0), by_events.get(key, 0)) for key in keys
@@ -151,7 +151,7 @@ def cpu_by_thread(done):
 
 
 def without_path(done, field):
-    """ns by pid or tid of samples in no range at all: what a child inherited is not known in the
+    """ns by pid or tid of samples in no range at all: a child's inherited ranges are unknown in the
     first instants of a program, when the collector has not found it."""
     dump, sums = done.samples.dump, {}
     for sample in done.samples.cpu:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Functions that become ranges in programs as they are, by annot record --range.
+"""Functions that become ranges in unchanged programs, by annot record --range.
 
 The programs call known functions a known number of times, in threads and a fork, recursively, left
 by longjmp, by exceptions, by tail calls; each call must be a range, on its own thread, as long as
-the program's own clock says. Where there is Go, also a program of it, whose stacks move.
+the program's own clock says. Where there is Go, also a Go program, whose stacks move.
 """
 
 import collections

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `annot record` as its command and its user meet it: streams, signals, terminal, time, disk. */
+/* `annot record` from the view of its command and its user: streams, signals, terminal, time,
+ * disk. */
 #include "scene.h"
 #include "test.h"
 
@@ -168,7 +169,7 @@ TEST(full_disk_keeps_what_is_whole)
     CHECK_INT(shell("$ANNOT recover"), 0);
     recording = scene_read(line);
     CHECK(recording.complete);
-    CHECK(recording.record_count > before); /* what the program's buffer held */
+    CHECK(recording.record_count > before); /* contents of the program's buffer */
     CHECK_INT(recording.record_count + recording.lost_count, scene_committed(&scene));
     CHECK_INT(recording.thread_count, threads);
     CHECK_INT(umount(path), 0);
@@ -184,7 +185,7 @@ struct terminal {
     size_t length;
 };
 
-/* A shell with job control on a terminal of its own. */
+/* A shell with job control on a new terminal. */
 static void open_terminal(struct terminal *terminal)
 {
     *terminal = (struct terminal){0};
@@ -199,7 +200,7 @@ static void open_terminal(struct terminal *terminal)
     CHECK(terminal->pid > 0);
 }
 
-/* Reads until `wanted` appears behind what was awaited before. */
+/* Reads until `wanted` appears after the previously awaited text. */
 static void await(struct terminal *terminal, const char *wanted)
 {
     double end = now() + 10;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Flight recorders of real programs: what a snapshot, an end or a recovery finds is true, without
- * holes, and adds up with what was overwritten to the calls that were made. */
+/* Flight recorders of real programs: a snapshot, an end or a recovery gives true events, without
+ * holes, which add up with the overwritten ones to the calls that were made. */
 #include "reader.h"
 #include "scene.h"
 #include "test.h"
@@ -15,13 +15,13 @@
 
 enum { WRITERS = 8, THREADS_MAX = 256 };
 
-/* ---- What a recording holds ------------------------------------------------------------------ */
+/* ---- Contents of a recording ----------------------------------------------------------------- */
 
 /* The stream of one thread, event by event. */
 struct stream {
-    uint64_t lost;   /* told by gaps */
+    uint64_t lost;   /* by gaps */
     uint64_t events; /* records */
-    uint64_t next;   /* which call the next event must be, behind the gaps */
+    uint64_t next;   /* the call of the next event, after the gaps */
     unsigned gaps;
 };
 
@@ -143,7 +143,7 @@ static int snapshot(const char *file)
     return scene_run(arguments);
 }
 
-/* All writers are at work, and have overwritten much of what they wrote. */
+/* All writers are at work, and have overwritten much of their data. */
 static void await_overwriting(const struct scene *scene)
 {
     scene_await(scene, WRITERS);
@@ -152,7 +152,7 @@ static void await_overwriting(const struct scene *scene)
             usleep(1000);
 }
 
-/* What was found of each writer, against its own count: one call may be under way. */
+/* The recorded events of each writer, against its own count: one call may be under way. */
 static void check_writers(const struct scene *scene, const struct result *result, uint64_t slack)
 {
     for (int i = 0; i < WRITERS; i++) {
@@ -168,8 +168,8 @@ static pid_t target_pid(const struct scene *scene)
     return (pid_t)__atomic_load_n(&scene->counts->pid, __ATOMIC_SEQ_CST);
 }
 
-/* Writers fill the pool within milliseconds, so a snapshot may miss some of them; whatever it has
- * is true to the call, and was so at some instant while it was taken. */
+/* Writers fill the pool within milliseconds, so a snapshot may miss some of them; its contents are
+ * true to the call, at some instant while it was taken. */
 #ifdef __SANITIZE_THREAD__
 enum { SNAPSHOTS = 4 }; /* which take five seconds each there */
 #else
@@ -293,7 +293,7 @@ TEST_TIMEOUT(processes_of_all_kinds_account_for_what_they_overwrote, 280)
     }
 }
 
-/* The collector hands blocks from thread to thread: ThreadSanitizer sees nothing of that. */
+/* The collector hands blocks from thread to thread, which ThreadSanitizer cannot see. */
 TEST_TIMEOUT(processes_that_wait_account_for_all, 200)
 {
 #ifdef __SANITIZE_THREAD__
@@ -303,7 +303,7 @@ TEST_TIMEOUT(processes_that_wait_account_for_all, 200)
     run_ways("wait", "threads", "kill");
 }
 
-/* A program that runs already becomes a flight recorder, and goes on when that ends. */
+/* A running program becomes a flight recorder, and continues when that ends. */
 TEST_TIMEOUT(running_program_is_made_a_recorder, 200)
 {
     struct scene scene;
@@ -365,7 +365,7 @@ TEST_TIMEOUT(program_may_be_a_recorder_in_another_session, 200)
     CHECK_INT(scene_run(named), 0);
     const char *const onto[] = {"snapshot", scene_path("o.annot"), "--force",
                                 "-o",       scene_path("o.annot"), NULL};
-    CHECK_INT(WEXITSTATUS(scene_run(onto)), 1); /* what is recorded goes there */
+    CHECK_INT(WEXITSTATUS(scene_run(onto)), 1); /* a recording writes to that file */
     CHECK_INT(scene_wait(other), 0);
     const char *const wrong[] = {"snapshot", scene_path("d.annot"), "-o", scene_path("x.annot"),
                                  NULL};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """annot recover: every recording of a directory that was cut short is completed, with each record
-once, and told; those that are being made are not touched."""
+once, and listed; those that are being made are not touched."""
 
 import fcntl
 import json
@@ -120,7 +120,7 @@ def recovery_may_die_and_be_repeated(home):
 
 
 def unrecorded(home, run, text):
-    """The recording says, everywhere, that the program went on, from when on, and no more."""
+    """Every output of the recording says that the program ran on, and from when on, but no more."""
     dump = run.check_part(home)
     fact, = [fact for fact in dump.facts if fact["name"].startswith("processes: may have gone on")]
     from_ns = dump.session["begin"] + float(fact["name"].split()[-3]) * 1e9
@@ -175,7 +175,7 @@ def somebody_elses_recording_lets_it_go_and_says_so(home):
 
 @case
 def another_collector_that_ends_shuts_the_gate_and_leaves_a_note(home):
-    """The program hears no more of anybody then; the recovery comes later."""
+    """The program gets no signal from a collector then; the recovery comes later."""
     run, other = Run(home, "on"), Run(home, "other")
     run.kill()
     other.end()
@@ -236,7 +236,7 @@ def one_that_cannot_be_written_keeps_its_data(home):
 @case
 @needs_root
 def the_second_default_directory_is_looked_into(home):
-    """Where /dev/shm cannot be written to, programs and annot meet in XDG_RUNTIME_DIR."""
+    """If /dev/shm is not writable, programs and annot meet in XDG_RUNTIME_DIR."""
     runtime = home.work / "runtime"
     runtime.mkdir(mode=0o700)
     path = home.work / "second.annot"

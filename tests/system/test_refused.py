@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 class Recorded(Asked):
-    """A program that is asked, below an annot record; `annot` is that one's Popen."""
+    """A program for commands, below an annot record; `annot` is that one's Popen."""
 
     def __init__(self, home, *before, options=()):
         self.path = home.work / "recorded.annot"
@@ -44,7 +44,7 @@ def reasons(dump):
 
 
 def check_lost(home, path, count):
-    """Nothing but these events is missing, and all that shows losses shows them."""
+    """Exactly these events are lost, and every output of losses shows them."""
     dump = home.dump(path)
     equal(lost(dump), (count, 0), "events that refused processes lost")
     equal(dump.lost(), count, "events that were lost at all")
@@ -95,7 +95,7 @@ def a_program_that_takes_part_at_last_lost_what_came_before(home):
 
 @attach_case
 def what_a_recording_lost_is_not_told_to_the_next(home):
-    """Between the two the program finds descriptors: its segment is the second recording's."""
+    """In between the program gets descriptors: its segment is the second recording's."""
     asked = Asked(home)
     asked.ask("files 3")
     first = Attached(home, [asked.pid], ONLY)
@@ -119,7 +119,7 @@ def an_old_reason_is_not_told_again(home):
     first = Attached(home, [asked.pid], ONLY)
     asked.ask("steps 1")
     first.stop()
-    asked.ask("size -1", "files 6")  # one for the directory, none for what is in it
+    asked.ask("size -1", "files 6")  # enough for the directory, but not for files in it
     second = Attached(home, [asked.pid], ONLY)
     asked.ask("steps 1")
     second.stop()
@@ -257,8 +257,7 @@ def a_recording_goes_on_where_there_is_no_room_for_slots(home):
 @attach_case
 @needs_root
 def a_full_disk_changes_no_clock(home):
-    """What could not be written has no end, but the summary says how long the program was
-    watched."""
+    """The end is not written, but the summary has the time for which the program was watched."""
     done = mounts(home, f"""mkdir full
 mount -t tmpfs -o size=16k none full
 echo 'steps 300000' > steps
@@ -275,7 +274,7 @@ cat said""")
 @attach_case
 @needs_root
 def who_comes_late_erases_no_counts(home):
-    """On ramfs nobody can reserve pages; they are written. A program that was held up in the middle
+    """On ramfs pages cannot be reserved; they are written. A program that was held up in the middle
     of that comes after others have counted."""
     home.directory.mkdir(mode=0o700)
     path, asked = home.work / "late.annot", program("emit_asked")

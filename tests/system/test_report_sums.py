@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""All outputs of `annot report`, the page, and the flame graphs tell the same sums: those of the
+"""All outputs of `annot report`, the page, and the flame graphs have the same sums: those of the
 samples.
 
 Truth is a sum over the samples of the recording, one by one, through the library's reader. Made
-recordings have exact sums and every kind of row; recorded ones have what happens.
+recordings have exact sums and every kind of row; recorded ones are real.
 """
 
 import collections
@@ -22,7 +22,7 @@ MAKE_RECORDING = os.environ.get("ANNOT_MAKE_RECORDING", "")
 SHAPES = ("profiled", "script", "deadlock", "build", "threads", "untold", "lossy")
 UNITS = {"ns": 1, "us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9, "m": 60 * 10 ** 9}
 BOX = re.compile(r'data-d="\d+ (\d+) (\d+) (\d+) (\d+)"><title>([^\n]*)\n')
-# Four processes that want the CPU of two, waits, garbage, native code below Python, threads.
+# Four processes on two CPUs, waits, garbage, native code below Python, threads.
 BUSY = """
 import os, re, threading, time
 import pyannot
@@ -88,7 +88,7 @@ def total(rows, field):
 
 
 def check_json(told, truth):
-    """Each table adds up, with what is in none of its rows."""
+    """Each table adds up, including the rest outside of its rows."""
     functions, waits, sampling = told["functions"], told["waits"], told["sampling"]
     equal(total(functions, "cpu_self_ns"), truth.cpu_ns, "own time of all functions")
     equal(total(functions, "cpu_python_ns"), truth.cpu_ns, "Python time of all functions")
@@ -128,8 +128,7 @@ def check_json(told, truth):
 
 
 def flat(told):
-    """{table: rows}, each row as texts by column, without what is not known; parts behind theirs.
-    """
+    """{table: rows}, each row as texts by column, without unknown values; parts after their row."""
     found = {}
     for table, rows in told.items():
         found[table] = []
@@ -151,7 +150,7 @@ def by_csv(text):
 
 
 def page_data(text):
-    """What is in the page of annot html."""
+    """The data in the page of annot html."""
     begin = text.index(">", text.index('id="data"')) + 1
     return json.loads(gzip.decompress(base64.b64decode(text[begin:text.index("<", begin)])))
 
@@ -175,7 +174,7 @@ def columns(data, *names):
 
 
 def check_page_own(data, told):
-    """Sums by own function: what ends at each node counts for one."""
+    """Sums by own function: each node counts the time that ends at it."""
     own = data["nodes"]["own"]
     ready = len(data["causes"]) - 1
     sums = {}
@@ -243,7 +242,7 @@ def check_page_ranges(data, told):
 
 
 def line_sums(data, of, name, wanted):
-    """{(source, line): sum} of `cpu` or `off`, of what is wanted."""
+    """{(source, line): sum} of `cpu` or `off`, for wanted entries."""
     sums, lines = {}, data["lines"]
     for number, value, wants in zip(data[of]["line"], data[of][name], wanted):
         key = lines["source"][number], lines["line"][number]
@@ -252,7 +251,7 @@ def line_sums(data, of, name, wanted):
 
 
 def check_page_lines(data, told):
-    """Lines of source, added up from what filters choose from."""
+    """Lines of source, added up from the data that filters select from."""
     del told
     off, ready = data["off"], len(data["causes"]) - 1
     waits = [cause != ready and not idle for cause, idle in columns(off, "cause", "idle")]
@@ -290,7 +289,7 @@ def check_page(home, path, told):
     equal(data, plain, "the data of the page, by itself")
     by_json = {table: rows for table, rows in flat(told).items() if rows}
     found = page_tables(data)
-    found.pop("lines", None)  # the report has them if it is asked
+    found.pop("lines", None)  # the report has them on request
     equal(list(found), list(by_json), "tables of the page")
     for table, rows in by_json.items():
         equal(found[table], rows, f"{table} on the page")

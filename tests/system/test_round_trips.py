@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What comes back: import(export(x)) keeps what the format can carry, of made-up traces and
+"""Round trips: import(export(x)) keeps all that the format can carry, of made-up traces and
 profiles. As test_import.py; hypothesis makes them, and the smallest one that fails.
 
 ANNOT_ROUND_TRIPS (default 12): how many of each.
@@ -87,8 +87,8 @@ def trace_of(operations):
 
 
 def ranges_of(home, recording, called):
-    """Since the first of them: (name or path, begin, duration) as often as it is there. Whether
-    those that overlap lie on tracks depends on the format."""
+    """Since the first of them: (name or path, begin, duration) as often as it is there. Overlapping
+    ones lie on tracks in some formats only."""
     rows = query(home, recording, f"select {called} as called, begin_ns, duration_ns as ns "
                                   "from ranges where pid < 1000000")
     first = min((row["begin_ns"] for row in rows), default=0)
@@ -128,7 +128,7 @@ def timelines_come_back(home, operations):
 # ---- Stacks ---------------------------------------------------------------------------------
 
 
-# What collapsed stacks can tell: no ends of frames and of lines in names, and none without one.
+# Names that collapsed stacks can hold: without separators of frames and of lines, and not empty.
 FRAMES = st.one_of(
     st.sampled_from(["main", "a b", "x::y<int>(char)", "\u00e9\U0001f600", "[unknown]", "k_[k]"]),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zs", "Zl", "Zp"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every rung of the ladder with the rights that lead to it: it says which, why, and works."""
+"""Every rung of the ladder with the rights that lead to it: it reports which and why, and works."""
 
 import os
 import re
@@ -18,7 +18,7 @@ PYTHON = "/usr/bin/python3"
 
 
 def launch(home, command, rights=None, denied=None):
-    """The words before a command that take rights away, or calls."""
+    """The command prefix that takes away rights, or calls."""
     words = []
     if rights is not None:
         if not shutil.which("setpriv"):
@@ -50,7 +50,7 @@ def record_as(home, *command, options=(), **how):
 
 
 def says(done, *words):
-    """The reason is in the messages, the recording and `annot info`, with a remedy; and once."""
+    """The reason is in the messages, the recording and `annot info`, with a remedy; once."""
     sampling = done.samples.dump.sampling
     check(sampling["reason"], "no reason is told")
     check(sampling["hint"], f"no remedy is told; the reason: {sampling['reason']}")
@@ -147,7 +147,7 @@ def ends_by_remote_reads(home, **rest):
 def remote_reads_tell_how_processes_ended(home):
     first, others = ends_by_remote_reads(home)
     equal(first, "exit 5", "the end of the command")
-    unknown = {"ended, status unknown"}  # before Linux 6.15, if nobody looked while it was a zombie
+    unknown = {"ended, status unknown"}  # before Linux 6.15, if the zombie was not seen
     check(others - unknown <= {"exit 3", "killed by SIGKILL"}, f"the children: {others}")
 
 

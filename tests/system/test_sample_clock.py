@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Samples and annotations share one clock, and the range of a sample is the range of that instant.
 
-The program makes events every 100 ns or so, and stands still while it is sampled: around every
-sample there must be a gap in its events, and the sample's time must lie inside. So the least
-distances to the events before and after bound how far apart the two clocks can be. The range that
-the kernel read from the live stack is the one that is open by the events, or, if the sample came
-between an event's time stamp and its end, the one before.
+The program makes events every 100 ns or so, and stops while it is sampled: around every sample
+there must be a gap in its events, and the sample's time must lie inside. So the least distances to
+the events before and after bound the difference of the two clocks. The range that the kernel read
+from the live stack is the one that is open by the events, or, if the sample came between an event's
+time stamp and its end, the one before.
 """
 from bisect import bisect_right
 
@@ -14,7 +14,7 @@ from harness import case, check, main, program
 from samples import need_bpf, record
 
 PATH_KNOWN = 1
-STILL_NS = 1000  # the shortest time in which a tick can be handled
+STILL_NS = 1000  # the shortest time for handling a tick
 
 
 def open_ranges(events):

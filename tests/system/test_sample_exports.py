@@ -48,7 +48,7 @@ REASONS = """select blocked_function as name, sum(dur) as total, count(*) as n f
 CHART = """select s.name, s.ts % 5000000000000 / 1000 as ts, s.dur / 1000 as dur, s.depth
     from slice s join thread_track t on s.track_id = t.id join thread using(utid)
     where t.name = 'loader: stacks' and tid = 5001 order by 2, 4"""
-# As the UI puts them one below the other; a thread's own track would stand below all of these.
+# The order in the UI from top to bottom; a thread's own track would come last.
 ORDER = """include perfetto module viz.summary.track_event;
     select g.name from _track_event_tracks_ordered_groups g join thread using(utid)
     where tid = 5001 and has_data order by order_id"""
@@ -65,7 +65,7 @@ LOADER_CHART = [
 
 TICK_NS = 10_000_000  # in which taken_ns() is counted
 
-# Two threads that take turns with the GIL, sleep, and say what CPU time all of it took.
+# Two threads that take turns with the GIL, sleep, and print the CPU time of all of it.
 PROGRAM = """
 import threading, time
 def work():
@@ -129,7 +129,7 @@ def check_states(check, annot, program, folder):
 
 
 def check_threshold(check, annot, program, folder):
-    """Short stretches are not recorded: nothing contradicts itself, and little is misplaced."""
+    """Short stretches are not recorded: the rest is consistent, and little is misplaced."""
     recording = folder / "threshold.annot"
     made = make_samples(program, recording, "6000", "2", "20000")
     trace = export(annot, recording, ".pftrace", "--scheduler")

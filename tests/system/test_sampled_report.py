@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `annot report` says of real samples: ranges whose parts add up and agree with their threads'
-own clocks, programs without ranges, and recordings whose collector was killed."""
+"""`annot report` on real samples: ranges whose parts add up and agree with their threads' own
+clocks, programs without ranges, and recordings of a killed collector."""
 
 import json
 import os
@@ -253,7 +253,7 @@ def attach_knows_who_ran_before(home):
         check(re.search(line, tree, re.M), f"{line} is listed: {text}")
 
 
-# On one CPU, with somebody who wants it as well: children are preempted before their exec.
+# On one CPU, with a competing process: children are preempted before their exec.
 CROWDED = """
 import os, subprocess
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who takes part in which session: two at once, one inside another, children without environment
- * and of other users, programs that know nothing of annot; and hostile neighbours. */
+/* Membership of sessions: two at once, one inside another, children without environment and of
+ * other users, programs without libannot; and hostile neighbours. */
 #include "annot_wire.h"
 #include "scene.h"
 #include "test.h"
@@ -21,7 +21,7 @@ static const char *target(void)
     return getenv("KILL_TARGET");
 }
 
-/* ANNOT_DIR is made by annot; a process that was given it by name leaves the same behind. */
+/* annot makes ANNOT_DIR; a process that gets it by name leaves the same files. */
 TEST(directory_is_gone_after_a_normal_end)
 {
     struct scene scene;
@@ -92,7 +92,7 @@ TEST(innermost_session_wins_and_the_outer_names_it)
     scene_end(&scene);
 }
 
-/* The outer one stands still while the inner one is there. */
+/* The outer session is stopped while the inner one runs. */
 TEST(session_too_short_to_be_seen_is_named)
 {
     struct scene scene;
@@ -109,7 +109,7 @@ TEST(session_too_short_to_be_seen_is_named)
     scene_end(&scene);
 }
 
-/* The collector of the outer one dies: who completes its recording names the inner one, too. */
+/* The collector of the outer one dies: the recovery of its recording names the inner one, too. */
 TEST(recovered_session_names_the_one_inside)
 {
     struct scene scene;
@@ -144,7 +144,7 @@ TEST(child_without_environment_takes_part)
     scene_end(&scene);
 }
 
-/* It may write no file when the first event comes: it is named all the same, and what it lost is
+/* It may write no file when the first event comes: it is named all the same, and its losses are
  * counted. */
 TEST(refused_process_is_named_and_its_events_are_counted)
 {
@@ -245,7 +245,7 @@ TEST(full_disk_ends_the_recording_and_not_the_command)
 
 /* ---- Hostile neighbours ---- */
 
-/* A copy of a real segment of this session under a name of its own, then `spoil`ed. */
+/* A copy of a real segment of this session under another name, then `spoil`ed. */
 static void put_hostile(const struct scene *scene, const char *from, unsigned variant,
                         void (*spoil)(struct annot_segment *segment, unsigned variant))
 {
@@ -344,7 +344,7 @@ static void spoil(struct annot_segment *segment, unsigned variant)
     }
 }
 
-/* The segments that are there: their names and identities. */
+/* The existing segments: their names and identities. */
 static unsigned list_segments(const struct scene *scene, char names[8][128], uint64_t identities[8])
 {
     unsigned count = 0;
@@ -424,7 +424,7 @@ TEST_TIMEOUT(hostile_segments_cost_nobody_else_anything, 120)
     scene_end(&scene);
 }
 
-/* What was read before the cut stays, and the collector survives. */
+/* Events read before the cut stay, and the collector survives. */
 TEST(segments_that_shrink_while_they_are_read_are_given_up)
 {
     struct scene scene;

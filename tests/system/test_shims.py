@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs written for Tracy say the same by annot's header of that name."""
+"""Programs written for Tracy record the same through annot's header of that name."""
 
 import struct
 
@@ -39,7 +39,7 @@ def tracy(home):
 
 @case
 def tracy_off(home):
-    """Without TRACY_ENABLE nothing is said."""
+    """Without TRACY_ENABLE no events are emitted."""
     dump = recorded(home, "emit_tracy_off")
     check(not dump.events, f"there are events: {dump.events[:3]}")
 

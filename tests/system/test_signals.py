@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Signals and stops of a command under annot: each signal arrives once, annot ends of none, and
-what others stop and continue loses no record."""
+"""Signals and stops of a command under annot: each signal arrives once, annot survives them, and
+stops and continues from outside lose no record."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ SENT = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE, signal.S
         signal.SIGBUS, signal.SIGRTMIN, signal.SIGRTMIN + 6, signal.SIGRTMAX)
 
 
-# A shell may have started this in the background, where programs ignore both of these.
+# A shell may have started this in the background, where programs ignore both signals.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
@@ -40,7 +40,7 @@ def wait_for(condition, what, seconds=30):
 
 
 class Command:
-    """emit_signals under one of annot's commands, in a process group of its own."""
+    """emit_signals under one of annot's commands, in a new process group."""
 
     def __init__(self, home, words, seconds=2, *rest, **options):
         self.home, self.out = home, home.work / f"out-{len(os.listdir(home.work))}"
@@ -76,7 +76,7 @@ def recorded(home, *options):
 
 
 def pushes(home, path):
-    """The number of ranges in a recording that is complete and lacks nothing."""
+    """The number of ranges in a recording that is complete and without losses."""
     info = home.info(path)
     check(re.search(r"^format .*, complete$", info, re.M), f"an incomplete recording: {info}")
     check(re.search(r"^lost +nothing$", info, re.M), f"something is lost: {info}")
@@ -91,7 +91,7 @@ def check_ranges(home, path, command):
 # ---- Stops ---------------------------------------------------------------------------------------
 
 def stop_and_continue(home, choose):
-    """Stops what `choose` names of the command and continues it a second later."""
+    """Stops the processes of the command that `choose` names and continues them a second later."""
     path, words = recorded(home)
     command = Command(home, words, 2)
     target = choose(command)
@@ -139,7 +139,7 @@ def a_stopped_command_ends(home):
 @case
 def a_job_that_is_continued_and_stopped_at_once_is_stopped(home):
     """Each stop discards the SIGCONT before it where that was not read yet."""
-    # Of this session: the processes of a group that no shell could continue would not stop.
+    # In this session: processes of a group that no shell could continue would not stop.
     job = Command(home, recorded(home)[1], 600, start_new_session=False, process_group=0)
     pids = (job.annot, job.command, job.child)
     try:
@@ -169,7 +169,7 @@ def starters(home):
 
 
 def has_pending(group):
-    """Whether a signal waits in a process of a group."""
+    """Returns true if a signal is pending in a process of a group."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             status = pathlib.Path("/proc", name, "status").read_text(errors="replace")
@@ -181,11 +181,11 @@ def has_pending(group):
 
 
 def send(home, words, passed):
-    """The command that signals were sent to, by way of annot and to its group; and the status."""
+    """A command after signals to annot and to its group; and its status."""
     command = Command(home, words, 3)
     for number in passed:
         os.kill(command.annot, number)
-    # Until all are taken: what is pending twice arrives once.
+    # Until all are taken: a signal that is pending twice arrives once.
     wait_for(lambda: not has_pending(command.annot), "the signals are taken", 2)
     time.sleep(0.3)
     for number in passed:
@@ -226,7 +226,7 @@ def witnesses(command):
 
 @case
 def a_witness_that_is_late_is_waited_for(home):
-    """A busy machine: annot learns late which signals the group got, and others come meanwhile."""
+    """A busy machine: annot learns late which signals the group got; others come meanwhile."""
     for words in (recorded(home)[1],
                   ["stat", "--runs", "1", "--warmup", "0", "--show-output", "-i"]):
         command = Command(home, words, 3)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A disk that stalls: what programs emit meanwhile stays in shared memory as far as it has room,
-the rest is counted exactly, and annot goes on to answer.
+"""A disk that stalls: events emitted meanwhile stay in shared memory as far as it has room, the
+rest is counted exactly, and annot goes on to answer.
 
-The disk is a FIFO of one page that nobody reads for a while, and a file system on a loop device
-that is frozen. How much is emitted during the stall is counted in records, not in seconds."""
+The disk is a FIFO of one page without a reader for a while, and a file system on a loop device that
+is frozen. Events emitted during the stall are counted in records, not in seconds."""
 
 import contextlib
 import fcntl
@@ -19,14 +19,14 @@ import time
 from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 
 PATIENCE_S = 120
-FITTING = 360_000  # ranges of which the records take 11 MiB of the 16 MiB that a process has
+FITTING = 360_000  # ranges whose records take 11 MiB of a process's 16 MiB
 LATE = 4  # in the lists of losses: "collector not scheduled"
 F_SETPIPE_SZ = 1031
 WRITE = {"x86_64": 1}.get(os.uname().machine, 64)  # the number of the system call
 
 
 class Asked:
-    """`annot record` into `path`, with a program that does what it is told."""
+    """`annot record` into `path`, with a program that executes commands."""
 
     def __init__(self, home, path, *options):
         self.err = home.work / "messages"
@@ -45,7 +45,7 @@ class Asked:
             check(answer, f"the program ended at {words!r}")
 
     def is_stalled(self):
-        """Whether a thread of annot is in a write that does not end."""
+        """Returns true if a thread of annot is in a write that does not end."""
         before = None
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
         for _ in range(20):
@@ -83,7 +83,7 @@ class Asked:
 
 
 class Fifo:
-    """Takes a recording into a file, but nothing between stall() and go_on()."""
+    """Takes a recording into a file, but pauses between stall() and go_on()."""
 
     def __init__(self, home):
         self.path, self.copy = home.work / "fifo", home.work / "copy.annot"
@@ -129,7 +129,7 @@ def ranges(home, path):
 
 
 def check_answers(home):
-    """`annot set` returns when the collector has told its programs: it is not held up."""
+    """`annot set` returns when the collector has updated its programs: it is not held up."""
     home.annot("set", "--disable", "nobody").ok()
 
 
@@ -155,7 +155,7 @@ def what_does_not_fit_is_counted_as_the_collectors_delay(home):
         run = Asked(home, fifo.path, "--pool-size", "4M")
         fifo.stall()
         count = run.steps_until_stalled()
-        time.sleep(0.2)  # what waits for the disk for a tenth of a second is late
+        time.sleep(0.2)  # data that waits for the disk for a tenth of a second is late
         run.say("steps 500000")
         fifo.go_on()
         run.say("steps 1000")
@@ -192,7 +192,7 @@ def nothing_runs_while_nothing_can_be_written(home):
 @case
 @needs_root
 def nothing_runs_after_an_error(home):
-    """Processes begin and end, and nobody records them: that keeps annot as little as a stall."""
+    """Processes begin and end without being recorded: that keeps annot as little as a stall."""
     place = home.work / "disk"
     place.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", place],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Another user has made /dev/shm/annot-UID, in each way a user can: annot and its programs meet in
-the next place and lose nothing.
+the next place and lose no events.
 
-The whole test runs in a mount namespace with a /dev/shm of its own, and without ANNOT_DIR."""
+The whole test runs in a mount namespace with its own /dev/shm, and without ANNOT_DIR."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def make_link(path, mode=0o777):
 
 
 def make_own_trap(path):
-    """A link to a directory that is the victim's and private: only the link is the squatter's."""
+    """A link to a private directory of the victim: only the link is the squatter's."""
     target = path.with_name(path.name + "-trap")
     make_folder(target, 0o700)
     path.symlink_to(target)
@@ -102,7 +102,7 @@ def all_arrive(home, result, count=COUNT):
 
 
 class Recorded:
-    """annot record of emit_asked, whose answers pass through; `pid` is the program's."""
+    """annot record of emit_asked, with its answers passed through; `pid` is the program's."""
 
     def __init__(self, home, path, *options):
         self.asked = Asked(home, ANNOT, "record", "--no-sample", *options, "-o", path, "--",
@@ -161,7 +161,7 @@ def record_in_the_runtime_directory(home):
     home.environment["XDG_RUNTIME_DIR"] = str(runtime)
     with squatted(*PLACES):
         all_arrive(home, home.record(*emitting()))
-        # A program without the variable finds no place, and the recording says so.
+        # A program without the variable finds no place, and the recording reports it.
         result = home.record("sh", "-c",
                              f"echo steps {COUNT} | env -u XDG_RUNTIME_DIR "
                              f"{program('emit_asked')}").ok()
@@ -194,7 +194,7 @@ def many_that_begin_at_once_meet_in_one_place(home):
             remove(PLACES[1])
 
 
-# ---- Programs that are there before the collector ---------------------------------------------
+# ---- Programs that run before the collector --------------------------------------------------
 
 @squat_case
 def attach_to_a_program_in_the_second_place(home):
@@ -226,7 +226,7 @@ def attach_to_a_program_in_the_second_place(home):
 
 @squat_case
 def the_squatter_leaves_and_comes_again(home):
-    """Who records then still meets the programs that are there."""
+    """A recording that starts then still finds the running programs."""
     with squatted(FIRST):
         asked = Asked(home)
     path = home.work / "left.annot"
@@ -324,7 +324,7 @@ def python_without_pyannot_says_so(home):
         native.unlink()
     with squatted(*PLACES[:2]):
         path = home.work / "bare.annot"
-        # Not that of a virtual environment, which may have a pyannot of its own.
+        # Not that of a virtual environment, which may have its own pyannot.
         interpreter = getattr(sys, "_base_executable", sys.executable)
         home.run(place / "tools/annot", "record", "--no-sample", "-o", path, "--", interpreter,
                  "-c", "pass").ok()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A stripped program whose debug file appears when it has long been recorded."""
+"""A stripped program with a debug file that appears long after the recording."""
 
 import shutil
 import signal
@@ -32,7 +32,7 @@ int main(void)
 
 
 def build(home, salt=0):
-    """The stripped program and, elsewhere, what was stripped."""
+    """The stripped program and, elsewhere, its debug file."""
     for tool in ("cc", "objcopy", "strip"):
         if not shutil.which(tool):
             raise Skip(f"{tool} is missing")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Recordings as text and data: annot cat tells what a second reader reads, annot tail tells it
-while the program lives, and the sums of cat, report and both exports are the same, of all and of
-parts."""
+"""Recordings as text and data: annot cat agrees with a second reader, so does annot tail while the
+program lives, and the sums of cat, report and both exports are the same, of all and of parts."""
 
 import collections
 import csv
@@ -145,7 +144,7 @@ def sums_agree_everywhere_of_all_and_of_parts(home):
         for extension in (".json", ".pftrace"):
             equal(sums_of_export(home, path, options, extension), by_cat,
                   f"sums of {extension} with {options}")
-        if "--range" in options: # of which the report tells the samples only
+        if "--range" in options: # then the report has the samples only
             continue
         data = json.loads(home.annot("report", "--json", *options, path).ok().out)
         equal(by_path(data["ranges"]), by_cat, f"sums of the report with {options}")

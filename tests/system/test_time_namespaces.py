@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs, annot, or both in a time namespace whose clocks are ahead of the machine's or behind
-them: what kernel, /proc, programs and annot say of one instant is one time in the recording."""
+"""Programs, annot, or both in a time namespace with clocks ahead of the machine's or later: kernel,
+/proc, programs and annot give one time in the recording for one instant."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ COUNT, BURN_MS = 20, 10
 WORK = f"open step\nburn {BURN_MS}\nclose\n" * COUNT
 REFUSED = 9  # place of the cause in the counts
 FAR = int(float(pathlib.Path("/proc/uptime").read_text(encoding="ascii").split()[0])) // 2 + 1
-# Runs the words behind the two offsets ("SECONDS NANOSECONDS") in a namespace that has them.
+# Takes two offsets ("SECONDS NANOSECONDS") and runs the remaining words in a namespace with them.
 ENTER = """
 import ctypes, os, sys
 if ctypes.CDLL(None).unshare(0x80): # CLONE_NEWTIME
@@ -30,7 +30,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def entering(home, monotonic, boot=None):
-    """Words before a command; the same offset for both clocks, unless two are given."""
+    """A command prefix; the same offset for both clocks, unless two are given."""
     home.environment["ANNOT_PYTHON"] = "none"
     words = [sys.executable, "-c", ENTER, monotonic, boot or monotonic]
     if home.run(*words, "true").status:

@@ -55,13 +55,13 @@ for _ in range(5):
 print(time.process_time_ns())
 """
 
-# What the UI shows from top to bottom, and what it has selected by itself.
+# The UI's tracks from top to bottom, and its initial selection.
 GROUPS = "() => window.app.trace.workspace.children.map((node) => node.name)"
 SELECTED = """() => {
     const selection = window.app.trace.selection.selection;
     return selection.kind === 'area' ? selection.trackUris : selection.kind;
 }"""
-# What viewers derive tracks from that would stand above the program.
+# Tables from which viewers derive tracks above the program's.
 NOISE = """select (select count(*) from sched) + (select count(*) from thread_state)
     + (select count(*) from ftrace_event) + (select count(*) from perf_sample)
     + (select count(*) from perf_counter_track) as n"""
@@ -96,7 +96,7 @@ US_NS = 1000
 
 
 def record(annot, pyannot, folder, name, program):
-    """The recording, and what the program printed."""
+    """The recording, and the program's output."""
     script, recording = folder / f"{name}.py", folder / f"{name}.annot"
     script.write_text(program)
     done = subprocess.run([annot, "record", "-q", "--force", "-o", recording, "--",

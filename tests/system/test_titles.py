@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes are called by the titles that they write over their arguments, as setproctitle does."""
+"""Processes are named by the titles that they write over their arguments, as setproctitle does."""
 
 import json
 import os

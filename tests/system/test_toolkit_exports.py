@@ -42,7 +42,7 @@ PARENTS = """select distinct t.name, ifnull(p.name, '') as parent from track t
 
 NAMES_LINE = "nobody marked it"
 
-# What tests/lib/toolkit_trace.c puts in. Arrows: time and range around, of both ends.
+# The contents of tests/lib/toolkit_trace.c. Arrows: time and range around, of both ends.
 ARROWS_EXPECTED = [
     (110 * US, "GET /x", 120 * US, "handle"), (120 * US, "handle", 130 * US, "work"),
     (180 * US, "main", 185 * US, ""), (180 * US, "main", 186 * US, ""),
@@ -62,9 +62,9 @@ VALUES = {
     "rows (2)": 43, "domain (2)": 1, "(unnamed)": 2, "exact": 2**53, "large": 2**53 + 1,
     "smallest": -2**63, "unsigned": str(2**64 - 1), "tenth": 0.1, "not a number": "NaN",
     "infinite": float("-inf"), "yes": True, "nothing": "", 'quote " \\ \u00e4': "line\nbreak"}
-# What one format writes otherwise.
+# Values that one format writes differently.
 VALUES_PERFETTO = {"size [bytes]": "size (bytes)", "late[2]": "late (2)"}
-# This reader leaves escapes in JSON as they stand.
+# This reader does not decode escapes in JSON.
 VALUES_CHROME = {"large": str(2**53 + 1), "smallest": str(-2**63), "infinite": "-Infinity",
                  'quote " \\ \u00e4': "line\\nbreak"}
 COUNTERS_PERFETTO = [("queue", "", "requests", 4, 6), ("requests/s", "", "", 4, 3994),
@@ -87,7 +87,7 @@ def is_perfetto(trace):
 
 
 def value_of(row):
-    """A cell of the table of arguments as Python knows it."""
+    """A cell of the table of arguments as a Python value."""
     if row["type"] == "bool":
         return bool(row["int_value"])
     if row["type"] == "string":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What annot top tells of running programs, against what these know of themselves.
+"""annot top's view of running programs, against their own measurements.
 
 The tables are read as --json prints them: those that the screen shows (test_top_screen.py)."""
 
@@ -16,7 +16,7 @@ from doctor import as_nobody, open_home
 from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 from samples import need_bpf
 
-# Two functions of which each thread's clock knows the time, and threads that wait all the time.
+# Two functions with times known from each thread's clock, and threads that wait all the time.
 SHARES = """
 import os, sys, threading, time
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot top on a terminal: each key does what the help says, pictures fit, and whatever ends it,
-the terminal is as it was."""
+"""annot top on a terminal: each key does as the help says, pictures fit, and the terminal is
+restored after every kind of end."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ from asked import Asked, attach_case
 from harness import ANNOT, Failed, case, check, equal, main, program
 from samples import need_bpf
 
-# Two threads with names, ranges, waits for the GIL; its second process does nothing.
+# Two threads with names, ranges, waits for the GIL; its second process is idle.
 PROGRAM = """
 import os, sys, threading, time
 
@@ -55,7 +55,7 @@ SEQUENCE = re.compile(rb"\x1b\[([?>]?)([0-9;]*)([A-Za-z])")
 
 
 class Screen:
-    """A terminal of our own, with a screen that understands what annot writes and nothing else."""
+    """A terminal of our own, with a screen that understands only annot's own sequences."""
 
     def __init__(self, columns=80, rows=24):
         self.columns, self.rows = columns, rows
@@ -70,7 +70,7 @@ class Screen:
             self.rest = self.rest[size:]
 
     def take(self, data):
-        """One sequence or character: its size; 0: it is not whole yet."""
+        """The size of the next sequence or character; 0 if it is not whole yet."""
         if data[:1] == b"\x1b":
             match = SEQUENCE.match(data)
             check(match or len(data) <= 32, f"unknown sequence: {data[:32]!r}")
@@ -121,7 +121,7 @@ class Screen:
 
 
 class Top:
-    """annot top in a session of its own, on such a terminal."""
+    """annot top in a new session, on such a terminal."""
 
     def __init__(self, home, *arguments, columns=80, rows=24, environment=()):
         self.screen = Screen(columns, rows)
@@ -179,7 +179,7 @@ class Top:
         return self.until(pattern, what) if pattern else self
 
     def table(self):
-        """Titles and rows, without what is above and below."""
+        """Titles and rows, without the lines above and below."""
         rows = self.screen.text().split("\n")
         at = next(i for i, row in enumerate(rows) if "functions" in row and "GIL" in row)
         return rows[at + 1], [row for row in rows[at + 2:-1] if row]
@@ -415,7 +415,7 @@ def signals_give_the_terminal_back(home):
         os.kill(top.pid, number)
         top.finish().restored()
         equal(top.status, status, f"the status after {number.name}")
-        if number in (signal.SIGSEGV, signal.SIGABRT):  # nobody was left to take it away
+        if number in (signal.SIGSEGV, signal.SIGABRT):  # no process was left to remove it
             home.left |= {name for name in home.leftovers() if name.startswith("session-")}
     _, top = opened(home)
     top.type("\x03").finish().restored()
@@ -486,7 +486,7 @@ def a_command_that_begins_anew(home):
 @case
 def a_command_that_is_ended_with_it(home):
     need_bpf(home)
-    home.left = {"wake"}  # what it has forked still uses it
+    home.left = {"wake"}  # its forked child still uses it
     path = home.work / "program.py"
     path.write_text(PROGRAM.replace('print("ok"', 'sys.stderr.write("NOISE\\n"); print("ok"'))
     top = Top(home, "-i", "300ms", "--", sys.executable, path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole sampler on programs whose files are damaged, stripped, replaced or gone: they run as
- * they would, every tick is a sample, and stacks are as complete as the file allows. */
+/* The whole sampler on programs with files that are damaged, stripped, replaced or gone: they run
+ * as they would, every tick is a sample, and stacks are as complete as the file allows. */
 #include "elf_file.h"
 #include "sampler_scene.h"
 
@@ -89,7 +89,7 @@ static struct session *run(const char *path)
     return session;
 }
 
-/* Ticks that were samples, in percent of what the CPU time should give. */
+/* Sampled ticks, in percent of the number that the CPU time should give. */
 static void check_count(const struct session *session)
 {
     size_t expected = (size_t)HZ * COMPUTE_MS / 1000;

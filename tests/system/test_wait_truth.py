@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time off the CPU against the clock on the wall: each cause is told, and as long as it was.
+"""Time off the CPU against the clock on the wall: each cause is recorded, with its length.
 
-The programs measure each wait from outside: wall time less CPU time. What the sampler tells of the
-same stretch, by stack and reason, must be the same within 2 % (and what the host took of the CPUs);
-and no other reason may appear where only one is possible.
+The programs measure each wait from outside: wall time less CPU time. The sampler's time of the same
+stretch, by stack and reason, must be the same within 2 % (and the host's share of the CPUs); and no
+other reason may appear where only one is possible.
 """
 
 import os
@@ -14,7 +14,7 @@ from harness import Skip, case, check, equal, main, program
 from samples import TARGET_PYTHON, close, need_bpf, python_truths, record, truths
 
 OPTIONS = ["--rate", "99", "--off-cpu", "--off-cpu-threshold", "0"]
-TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # in which the machine tells what it took
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # unit of the machine's taken time
 SLACK = 1_000_000  # of some hundred ms: switches, and the calls around
 
 CAUSES = {"wait_pipe": "pipe", "wait_socket": "socket", "wait_lock": "lock", "wait_sleep": "sleep",
@@ -32,7 +32,7 @@ def reasons_of(samples, function):
 
 
 def as_long(actual, function, truth, what):
-    """What was taken from the CPUs is in the truth, but no time off the CPU."""
+    """Time taken from the CPUs is in the truth, but it is not time off the CPU."""
     expected, taken = truth[function], truth[f"{function} taken"] + TICK_NS
     least, most = expected * 0.98 - SLACK - taken, expected * 1.02 + SLACK
     check(least <= actual <= most, f"{function}, {what}: {actual / 1e6:.2f} ms, not "
@@ -40,7 +40,7 @@ def as_long(actual, function, truth, what):
 
 
 def the_reason(samples, function, word, truth):
-    """Only the reasons whose name has the word, or preemptions; their sum is what it took."""
+    """Only the reasons whose name has the word, or preemptions; their sum is the wait."""
     found = reasons_of(samples, function)
     wanted = {name: ns for name, ns in found.items() if word in name}
     check(wanted, f"{function}: no stretch off the CPU for {word!r}, but {found}")
@@ -79,7 +79,7 @@ def causes_of_a_c_program(home):
     done.samples.nothing_lost()
 
 
-# What the parent of the command, which is annot, has attached.
+# The BPF links of the command's parent, which is annot.
 TELL_LINKS = "cat /proc/$PPID/fdinfo/* 2>/dev/null; exec \"$@\""
 
 
@@ -115,7 +115,7 @@ def page_faults_and_reads_from_a_disk(home):
             print(f"  {function}: took {took / 1e6:.1f} ms: no disk behind it")
             continue
         wanted = sum(ns for name, ns in found.items() if word in name)
-        # Thousands of short stretches: what the switches themselves take belongs to none of them.
+        # Thousands of short stretches: the time of the switches themselves belongs to none of them.
         slack = 5 * SLACK + truth[f"{function} taken"] + TICK_NS
         close(sum(found.values()), took, 0.25, slack,
               f"{function}, all of {found}, without {done.samples.losses()}")
@@ -124,7 +124,7 @@ def page_faults_and_reads_from_a_disk(home):
 
 @case
 def woken_and_not_yet_running_is_told_apart(home):
-    """Four workers on fewer CPUs: what they wait for is a CPU, nothing else."""
+    """Four workers on fewer CPUs: they wait only for a CPU."""
     cpus = sorted(os.sched_getaffinity(0))[:1]
     done = record(home, "taskset", "-c", str(cpus[0]), sys.executable, TARGET_PYTHON, "workers",
                   400, options=OPTIONS)
@@ -217,7 +217,7 @@ def running_ns(samples, thread, begin, end):
 
 @case
 def thousands_of_short_waits_are_not_running(home):
-    """By default: what is too short to be recorded is added up, and what is left has run."""
+    """By default: waits too short to be recorded are added up, and the rest is run time."""
     script = home.work / "ping_pong.py"
     script.write_text(PING_PONG)
     done = record(home, sys.executable, script, 5000, 2, options=[])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that wait for a block: what comes back to them in time. And annot, which waits until
-there is something to carry."""
+"""Programs that wait for a block: they get freed blocks in time. And annot, which sleeps until
+there is data to carry."""
 
 from harness import case, check, main, program
 
@@ -28,8 +28,8 @@ def last_free_block_comes_back_while_the_program_waits(home):
 
 @case
 def slow_programs_are_looked_at_seldom(home):
-    """Half a block is filled each millisecond, of a pool of 2,048. A busy machine only takes looks
-    away: each is a wait that ends."""
+    """Half a block is filled each millisecond, of a pool of 2,048. A busy machine only reduces the
+    number of looks: each is a wait that ends."""
     waits = "echo $(sed -n 's/^voluntary_ctxt_switches://p' /proc/$PPID/status) $(date +%s%N)"
     result = home.record("sh", "-c", f"{waits}; {program('emit_crowd')} 1 1 200000 500000; {waits}",
                          options=["--no-sample"]).ok()

@@ -26,12 +26,12 @@ for _ in range(6):
 used = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
 print(sum(usage.ru_utime + usage.ru_stime for usage in used))
 """
-# Where a thread was off the CPU for ten microseconds, twice, that is more than a point of this.
+# If a thread was off the CPU for ten microseconds, twice, that is more than a point of this.
 SHORTEST_LIFE_NS = 20_000_000
 
 
 class Recorded:
-    """What the program said, and what the report says of the time in between."""
+    """The program's own times, and those of the report for the time in between."""
 
     def __init__(self, home, schedule):
         self.home = home
@@ -112,14 +112,14 @@ def naps_that_are_too_short_to_be_recorded(home):
 def threads_that_wait_for_each_other(home):
     found = recorded(home, "locking", 2)
     found.share("running", found.truth["cpu"])
-    found.share("lock", 0, 5 * POINT)  # who has it sleeps, and that counts
+    found.share("lock", 0, 5 * POINT)  # the owner sleeps, which counts as sleep
 
 
 @case
 def a_process_that_waits_for_its_child(home):
     found = recorded(home, "piping", 2)
     found.share("running", found.truth["cpu"])
-    found.share("pipe", 0, 5 * POINT)  # what writes to the pipe sleeps
+    found.share("pipe", 0, 5 * POINT)  # the writers to the pipe sleep
 
 
 @case
@@ -145,7 +145,7 @@ def a_pool_of_threads(home):
 
 @case
 def processes_that_wait_for_a_processor_while_they_end(home):
-    """They give their memory back, which takes a while, when the kernel shows them no more."""
+    """Freeing their memory takes a while, after the kernel has removed them from its list."""
     need_bpf(home)
     neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                   for _ in range(2 * os.cpu_count())]

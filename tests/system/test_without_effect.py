@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Options of annot record that cannot do what they are for: it is said, before the command where
-that is known by then, and "nothing lost" is not."""
+"""Options of annot record without effect: a message says so, before the command if it is known by
+then, and "nothing lost" is not printed."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def filters_of_names_that_are_not_there(home):
 
 
 def said_before(home, options, *command, said):
-    """The result of a recording whose command comes after these words of annot."""
+    """The result of a recording with the command after these words of annot."""
     path = home.work / "before.annot"
     result = home.annot("record", "--force", "--no-sample", *options, "-o", path, "--", "sh", "-c",
                         f"echo begun >&2; {' '.join(map(str, command))}").ok()
@@ -143,7 +143,7 @@ def ranges_of_python_functions_that_are_not_there(home):
 
 @case
 def ranges_of_a_stripped_library(home):
-    """What it exports is all that names can be compared with."""
+    """Names can only be compared with its exported ones."""
     source, library = home.work / "lib.c", home.work / "libwork.so"
     source.write_text("int compute(int a) { return a + 1; }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-s", "-o", library, source], check=True)

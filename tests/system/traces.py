@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads exported traces into one plain form, so that both formats can be compared.
 
-A reader of its own on purpose: it knows the formats from their descriptions and nothing of the
-exporters. It understands what the two formats need to say the same: nested slices, overlapping
+A separate reader on purpose: it knows the formats from their descriptions and shares no code with
+the exporters. It understands the elements that both formats have: nested slices, overlapping
 ranges, marks, counters, names. Times become nanoseconds since the first event of the trace.
 
 A trace is a dictionary of sorted lists:
@@ -21,7 +21,7 @@ import struct
 
 LOST = re.compile(r"lost ([\d,]+)")
 SYNTHETIC = 10000000  # numbers of processes and threads from here on are the exporter's
-OWN_ARGUMENTS = ("start_tid", "end_tid")  # what one format needs and the other has otherwise
+OWN_ARGUMENTS = ("start_tid", "end_tid")  # one format needs them, the other has them elsewhere
 
 
 def arguments_of(pairs):
@@ -65,7 +65,7 @@ def nanoseconds(text):
 
 
 class Micros(str):
-    """A number with a fraction, as it stands in the file."""
+    """A number with a fraction, as spelled in the file."""
 
 
 # Rows of a thread that samples and waits made, beside that of its ranges.
@@ -205,7 +205,7 @@ def double(value):
 
 
 class Sequence:
-    """What a reader keeps for one packet sequence."""
+    """A reader's state for one packet sequence."""
 
     def __init__(self):
         self.names, self.categories, self.argument_names = {}, {}, {}
@@ -278,7 +278,7 @@ class Perfetto:
             process = message(track[3])
             entry["pid"] = process[1]
             if process.get(6) == b"annot" and process[1] >= SYNTHETIC:
-                self.session_pid = process[1]  # stands for the recording
+                self.session_pid = process[1]  # represents the recording
                 return
             self.trace.processes[process[1]] = process.get(6, b"").decode()
         if 4 in track:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits in a system call below a function that was made at run time and keeps no frame pointer. */
+/* Waits in a system call below a function that was made at run time and does not keep a frame
+ * pointer. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A program whose schedule is known: wall_program.py SCHEDULE.
+"""A program with a known schedule: wall_program.py SCHEDULE.
 
-It prints what its own clocks say, in nanoseconds: {"begin", "end": when the schedule began and was
-over, "cpu": CPU time of all meanwhile, "lives": [pid, tid, begin, end, cpu] of threads}. A thread
-tells of itself: nobody else sees its clock.
+It prints its own clocks, in nanoseconds: {"begin", "end": when the schedule began and was over,
+"cpu": CPU time of all meanwhile, "lives": [pid, tid, begin, end, cpu] of threads}. A thread reports
+itself, because others cannot read its clock.
 """
 
 import json
@@ -25,7 +25,7 @@ def spin(seconds):
 
 
 def live(work):
-    """Does the work and notes what this thread's clocks say of it."""
+    """Does the work and notes this thread's clocks."""
     begin, cpu = time.monotonic_ns(), time.thread_time_ns()
     work()
     LIVES.append([os.getpid(), threading.get_native_id(), begin, time.monotonic_ns(),
@@ -33,7 +33,7 @@ def live(work):
 
 
 def live_from_birth(work):
-    """Of a child that never waits: its life is what it ran and what it was ready, which the kernel
+    """Of a child that never waits: its life is the time that it ran and was ready, which the kernel
     counts from its fork on."""
     work()
     with open("/proc/self/schedstat", encoding="ascii") as file:
@@ -49,7 +49,7 @@ def start(work):
 
 
 def fork(work, how=live):
-    """The child's pid, and where it tells of its life."""
+    """The child's pid, and the pipe on which it reports its life."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
