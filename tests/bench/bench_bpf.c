@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the BPF programs cost by the kernel's own count: nanoseconds a sample by the kind of stack,
- * nanoseconds a stretch off the CPU (leaving and entering), of tasks that are not recorded; and
- * what starting takes, with the instructions that are verified and how long that takes.
+/* The cost of the BPF programs by the kernel's own count: nanoseconds a sample by the kind of
+ * stack, nanoseconds a stretch off the CPU (leaving and entering), of tasks that are not recorded;
+ * and of starting, with the number of verified instructions and the time of the verification.
  *
  *     bench_bpf [-n] [start] [native] [python] [switches] [switches_python]
  *
  * The program runs on the last processor, the bench on the others. Each value is the median over
  * short windows, and the limit of the tenth part of them that others disturbed least; runs for
- * other tasks are taken off by what such a run costs. Of Python, each interpreter that is found
+ * other tasks are subtracted at their measured cost. Of Python, each interpreter that is found
  * (tests/lib/interpreters.h). */
 #include "bpf_program.h"
 #include "python_scene.h"
@@ -48,8 +48,8 @@ static int count_part(void *context, const struct sampler_head *record)
     return 0;
 }
 
-/* What is counted: by `counter` of the program, that runs `runs_each` times for one; those of
- * `beside` take part in it. */
+/* A counted unit: by `counter` of the program, which runs `runs_each` times for one; the programs
+ * of `beside` take part in it. */
 struct unit {
     const char *program, *beside[2];
     int counter, runs_each;
@@ -89,7 +89,7 @@ static const struct unit stretch = {SWITCHING, 2};
 /* Two threads on one CPU: one leaves and the other one enters in one run. */
 static const struct unit exchange = {SWITCHING, 1};
 
-/* Nanoseconds of one unit; -1: there was none. */
+/* Nanoseconds of one unit; -1 without any. */
 static double cost_between(const struct reading *before, const struct reading *after,
                            const struct unit *unit)
 {
@@ -133,7 +133,7 @@ static int count_runs(void)
     return fd;
 }
 
-/* What a run for others costs: of a child that is not recorded. */
+/* The cost of a run for others: for a child that is not recorded. */
 static void measure_untracked(const struct bpf_program_options *options, const struct unit *unit,
                               int (*work)(void *context))
 {
@@ -215,7 +215,7 @@ static void measure_native(const struct bpf_program_options *options, int depth,
 /* ---- Python -----------------------------------------------------------------------------------
  */
 
-/* Functions of different names, one calling the next; the innermost works, for ever. */
+/* Functions of different names, one calling the next; the innermost works for ever. */
 static const char deep[] = "import sys, time\n"
                            "depth = int(sys.argv[1])\n"
                            "def work():\n"
@@ -280,8 +280,7 @@ static void measure_deep(const struct interpreter *interpreter, const char *dept
     measure_python(interpreter, what, (const char *const[]){program, depth}, unit);
 }
 
-/* ---- What is measured -------------------------------------------------------------------------
- */
+/* ---- Measurements ---------------------------------------------------------------------------- */
 
 enum { STARTS = 15, PARTS = 12, TIMES = sizeof(struct bpf_program_times) / sizeof(uint64_t) };
 
@@ -294,7 +293,7 @@ static void print_times(double ms[STARTS], const char *name, uint32_t verified)
     printf("\n");
 }
 
-/* How long bpf_program_create() takes, part by part, and each program's verification. */
+/* Duration of bpf_program_create(), part by part, and of each program's verification. */
 static void measure_start(const char *name, bool off_cpu)
 {
     static const char *const phases[TIMES] = {"open (libbpf)",   "types (BTF)", "maps, waited for",

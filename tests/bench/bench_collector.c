@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a record costs the collector, from the ring to the disk: a program of its own emits at a
+/* The cost of a record to the collector, from the ring to the disk: a separate program emits at a
  * steady rate while a collector in this process drains it.
  *
  *     bench_collector [RECORDS_PER_SECOND [SECONDS]]
  *
- * bench_emitter stands beside it. Flows, ranges on tracks and marks with three key-values come at a
- * quarter of the rate.
- * Prints JSON: records, losses, the collector's CPU time, that of its main thread, bytes, and what
- * an idle program costs. */
+ * bench_emitter lies beside it. Flows, ranges on tracks and marks with three key-values come at a
+ * quarter of the rate. Prints JSON: records, losses, the collector's CPU time, that of its main
+ * thread, bytes, and the cost of an idle program. */
 #include "collector.h"
 
 #include <inttypes.h>

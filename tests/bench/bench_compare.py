@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Does `annot diff` see a change of 3 % in one range, and nothing where nothing changed?
+"""Does `annot diff` see a change of 3 % in one range, and no change between equal programs?
 
     bench_compare.py ANNOT COMPARE_LOAD [--comparisons 20] [--runs 10] [--permille 30]
     bench_compare.py ANNOT COMPARE_LOAD --large 100000000
 
 Each comparison records three programs in turn, as often as there are runs: the plain one twice, and
-one whose range "hash" does PERMILLE thousandths more work (compare_load.c). One diff is of a plain
-one and the changed one, the other of the two plain ones. Which of the three comes first changes
-from round to round. Prints what was told, and the numbers behind it.
+one with PERMILLE thousandths more work in its range "hash" (compare_load.c). One diff is of a plain
+one and the changed one, the other of the two plain ones. The first of the three changes from round
+to round. Prints the verdicts and their numbers.
 
---large EVENTS: what a diff of two recordings takes that have as many events each, and 65,536 paths
-of ranges (make_trace writes them); CPU time and peak memory of one process, for each side. The same
+--large EVENTS: the cost of a diff of two recordings with that many events each, and 65,536 paths of
+ranges (make_trace writes them); CPU time and peak memory of one process, for each side. The same
 with two recordings a side, of a tenth of the events.
 """
 
@@ -50,7 +50,8 @@ def rows(report):
 
 
 def compare(options, folder):
-    """What the two diffs say: rows of "hash", rows of others that are sure, rows of plain ones."""
+    """Rows of the two diffs: those of "hash", certain ones of other ranges, those of the plain
+    programs."""
     programs = {"a": "0", "b": str(options.permille), "c": "0"}
     for run in range(options.runs):
         for turn in range(3):

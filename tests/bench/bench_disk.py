@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a recording takes on disk: the example pipeline, and a tight loop.
+"""The size of a recording on disk: the example pipeline, and a tight loop.
 
     bench_disk.py BUILD [--json FILE]
 
-The file's size over the number of its records, as `annot info` counts them; a range is two
-records. The whole file counts: definitions and index too.
+The file's size over the number of its records, as `annot info` counts them; a range is two records.
+The whole file counts: definitions and index too.
 """
 
 import os
@@ -23,7 +23,7 @@ RATE, SECONDS = "2e6", "2"
 
 
 def measure(annot, path, command, environment):
-    """(records, bytes, whether nothing was lost)"""
+    """(records, bytes, true if no record was lost)"""
     subprocess.run([annot, "record", "--force", "-o", path, "--", *command], env=environment,
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     info = subprocess.run([annot, "info", path], env=environment, check=True,

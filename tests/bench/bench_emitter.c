@@ -66,7 +66,7 @@ static void valued_marks(void)
     }
 }
 
-/* At the rate that was asked for. */
+/* Emits bursts at the requested rate. */
 static int produce(double rate, double duration, void (*burst)(void))
 {
     double begin = seconds(CLOCK_MONOTONIC), now = begin;

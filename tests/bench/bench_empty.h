@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a library that do nothing: what calls of another library cost at the least. */
+/* Empty functions of a library: the least cost of calls of another library. */
 #ifndef ANNOT_BENCH_EMPTY_H
 #define ANNOT_BENCH_EMPTY_H
 

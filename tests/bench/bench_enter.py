@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What pyannot/src/enter.c saves: a `with` whose __enter__ is a part of the annotation, beside one
+"""The gain by pyannot/src/enter.c: a `with` with __enter__ as a part of the annotation, beside one
 with an ordinary method, up to 3.13.
 
     bench_enter.py BUILD [--python COMMAND] [--json FILE]
@@ -36,7 +36,7 @@ def burst(loops):
 
 
 def measure():
-    """{"enabled": whether recorded, what: least ns a statement without the loop}, in one process"""
+    """{"enabled": true if recorded, name: least ns a statement without the loop}, in one process"""
     import pyannot
 
     bursts, least = {}, {}

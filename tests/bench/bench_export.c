@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What an export costs: ranges a second of one core, bytes a range, peak memory.
+/* The cost of an export: ranges a second of one core, bytes a range, peak memory.
  *
  *     bench_export [--json] [RANGES [ROW]]
  *
  * Batches of 500 events come out of a pool in memory and get new times on each round, so that any
- * number of ranges can be exported; what that costs is in the row "source". The row "pairs" adds
- * read/pass. Rows with ".values" have three key-values for each range, with ".flows" an arrow
- * from each range to another thread's, with ".tracks" their ranges on 1,024 tracks of one name, up
- * to 31 at a time. Rows with ".fresh" have a pool that is larger than a group of rows of a table,
- * which then has nothing twice: what compresses is the form, not the contents. Rows with ".loop"
- * are of a program that does the same ten ranges again and again, with times that vary by half.
- * Otherwise ranges take 100 ns to 1 ms (evenly spread over the orders of magnitude), have 20
- * names, nest up to 8 deep, on 8 threads of 2 processes. Output goes to /dev/null. */
+ * number of ranges can be exported; the row "source" has the cost of this. The row "pairs" adds
+ * read/pass. Rows with ".values" have three key-values for each range, with ".flows" an arrow from
+ * each range to another thread's, with ".tracks" their ranges on 1,024 tracks of one name, up to 31
+ * at a time. Rows with ".fresh" have a pool that is larger than a group of rows of a table, so no
+ * content repeats and only the form compresses. Rows with ".loop" are of a program that does the
+ * same ten ranges again and again, with times that vary by half. Otherwise ranges take 100 ns to 1
+ * ms (evenly spread over the orders of magnitude), have 20 names, nest up to 8 deep, on 8 threads
+ * of 2 processes. Output goes to /dev/null. */
 #include "export.h"
 #include "trace_maker.h"
 
@@ -42,7 +42,7 @@ static const uint32_t shape_events[] = {
 
 struct events_source {
     struct event (*pool)[BATCH];
-    int64_t round_ns[THREADS]; /* what a whole round takes */
+    int64_t round_ns[THREADS]; /* duration of a whole round */
     uint64_t batches_left;
     uint32_t next, batches; /* of the pool: how many */
     enum shape shape;
@@ -120,7 +120,7 @@ static void add_values(struct event *event, uint32_t index, const uint32_t *name
             (struct arg){names[1 + i], VALUE_INT64, {.int64 = (int64_t)(next_random() % 100000)}};
 }
 
-/* Ranges with three key-values, or with the end of the arrow before and the begin of another. */
+/* Ranges with three key-values, or with the end of the previous arrow and the begin of another. */
 static void fill_others(struct event *events, uint32_t batch, int64_t *now, const uint32_t *names,
                         enum shape shape)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What events are measured by: the floor, two time stamps and two 16-byte stores for a pair, and
- * how a slice of pairs is timed. It needs nothing but libc, as programs that link as users do
- * include it. One copy in each program, one thread. */
+/* The yardstick of events: the floor, two time stamps and two 16-byte stores for a pair, and the
+ * timing of a slice of pairs. Needs only libc, because programs that link as users do include it.
+ * One copy in each program, one thread. */
 #ifndef ANNOT_BENCH_FLOOR_H
 #define ANNOT_BENCH_FLOOR_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What -finstrument-functions costs while somebody records: `annot record -- bench-functions`.
+/* The cost of -finstrument-functions during a recording: `annot record -- bench-functions`.
  *
  * Pairs of calls against plain pairs of annot_push_name and annot_pop, both in bursts of a quarter
  * of the buffer, the least of many, in one run; at the surface and 100 calls deep. Without a
- * recording: what a call costs then, the empty call subtracted. One thread. */
+ * recording: the cost of a call then, the empty call subtracted. One thread. */
 #include <annot/annot.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ UNTRACED static void print_row(const char *label)
            (call - empty) / pair);
 }
 
-/* Each level is a call of its own. */
+/* Each level is a separate call. */
 static void deep(int depth)
 {
     if (depth > 0)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Where the time of an exactly traced call goes before CPython 3.12: step by step, beside the
-programs of bench_tracing.py without any.
+programs of bench_tracing.py without any step.
 
     bench_hook.py BUILD [--python COMMAND] [--json FILE]
 
-The steps are functions that stand where frames are evaluated (PEP 523, empty_hook.c): one that only
+The steps are functions in place of the evaluation of frames (PEP 523, empty_hook.c): one that only
 passes on, one that is around each call, the same with two time stamps and two 16-byte stores, with
 two calls of libannot; and pyannot's. All alternate in one process, which is recorded. A cost is the
 least CPU time of a short run, and for each enter or exit: so the memory of the pool is in use

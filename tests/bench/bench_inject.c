@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls of NVTX and ITT cost a program that `annot record` runs, beside the C pair of libannot
- * in the same run: slices of all cases alternate. bench_inject.py runs it.
+/* The cost of calls of NVTX and ITT to a program that `annot record` runs, beside the C pair of
+ * libannot in the same run: slices of all cases alternate. bench_inject.py runs it.
  *
  * With an argument, the injection library is loaded first and its copy of libannot serves; without,
  * that of the program, as where Python or the program brought one. Prints JSON: minimum and median
@@ -27,7 +27,7 @@ static nvtxEventAttributes_t registered, payload;
 
 static int (*volatile empty[2])(const char *) = {bench_empty, bench_empty};
 
-/* What NVTX's header itself does for a pair, with a tool that does nothing. */
+/* The share of NVTX's own header in a pair, with an empty tool. */
 static void run_empty(int pairs)
 {
     for (int i = 0; i < pairs; i++)
@@ -134,7 +134,7 @@ static void run_start_end(int pairs)
 static __itt_domain *itt_domain;
 static __itt_string_handle *itt_name;
 
-/* As itt_part.h has it, but for the first call, which is over. */
+/* As in itt_part.h, without the check for the first call. */
 static void run_itt_part(const struct itt_part *part, int pairs)
 {
     for (int i = 0; i < pairs; i++) {
@@ -150,7 +150,7 @@ static void run_itt(int pairs)
     run_itt_part(itt_call(), pairs);
 }
 
-/* What the calls themselves cost: each hands over 48 bytes by value. */
+/* The cost of the calls themselves: each passes 48 bytes by value. */
 static void run_itt_empty(int pairs)
 {
     static struct itt_part no_part = {.task_begin = bench_empty_begin, .task_end = bench_empty_end};

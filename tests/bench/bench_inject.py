@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What calls of NVTX and ITT cost through the injection library, beside the C pair of libannot.
+"""The cost of calls of NVTX and ITT through the injection library, beside the C pair of libannot.
 
     bench_inject.py BUILD [--json FILE]
 
@@ -8,10 +8,10 @@ bench_inject.c runs below `annot record` and without, a few times each; ratios a
 process, of which the median of the runs counts. "Forwarded": another copy of libannot serves, as in
 a Python that annot observes; "alone": the library's own.
 
-While nobody records, a call is one to another library, and what that costs depends on how far away
-it is: an executable stands terabytes away from all libraries, these stand beside each other. So the
+Without a recording, a call is one to another library, and its cost depends on the distance in
+memory: an executable lies terabytes away from all libraries, these lie beside each other. So the
 program runs a second time where the dynamic linker maps it among them, as for calls from a library.
-The floor of both are calls of functions that do nothing, in another library, from the same place.
+The floor of both are calls of empty functions, in another library, from the same place.
 """
 
 import json
@@ -60,7 +60,7 @@ def rows(build):
         entries.append(row(f"forwarded: {case} / C pair", ratio, "x", most=most, against=median_ns(
             forwarded, case)))
     for case, most in BUDGETS.items():
-        # There the C pair is the one that is forwarded: the floor ties both runs together.
+        # There the C pair is the forwarded one: the floor ties both runs together.
         pair = statistics.median(got["C"][0] / got["floor"][0] for got in forwarded)
         ratio = statistics.median(got[case][0] / got["floor"][0] for got in alone) / pair
         entries.append(row(f"alone: {case} / C pair", ratio, "x", most=most, against=median_ns(

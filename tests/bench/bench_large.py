@@ -5,11 +5,11 @@
     bench_large.py BUILD [RECORDS [SAMPLES]] [--json FILE]
 
 make_trace writes the recording through the store (three processes, nine threads, nested and
-overlapping ranges on as many paths as there are, samples of 256 stacks); each reader writes to
-/dev/null. Peak memory is the kernel's ru_maxrss of that one process, times are its wall and CPU
-time. Imports read an export from a pipe: their memory is that of the larger process, their CPU time
-that of both. The formats ctf and nsys are left out, which write folders and files of 10 GB. First a
-recording of 10^7 records and 10^5 samples, for what a report takes.
+overlapping ranges on all paths, samples of 256 stacks); each reader writes to /dev/null. Peak
+memory is the kernel's ru_maxrss of that one process, times are its wall and CPU time. Imports read
+an export from a pipe: their memory is that of the larger process, their CPU time that of both. The
+formats ctf and nsys are left out, which write folders and files of 10 GB. First a recording of 10^7
+records and 10^5 samples, for the cost of a report.
 """
 
 import os
@@ -39,7 +39,7 @@ IMPORTS = ("chrome", "perfetto", "speedscope")
 
 def run_measured(command):
     """Wall seconds, CPU seconds, peak MiB of one process. posix_spawn shares the caller's pages
-    until exec, so a small process of its own stands between."""
+    until exec, so a small helper process lies between."""
     script = ("import os, resource, sys; null = os.open(os.devnull, os.O_WRONLY); "
               "pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, "
               "file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)]); "
@@ -62,7 +62,7 @@ def make(build, path, records, samples):
 
 
 def import_again(annot, path, place):
-    """Rows of what an export becomes."""
+    """Rows of importing each export."""
     for name in IMPORTS:
         pipe = (f"'{annot}' export -f {name} -o - '{path}' 2>/dev/null | "
                 f"'{annot}' import --force -o '{place}/again.annot' - 2>/dev/null")

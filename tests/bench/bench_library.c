@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a large library costs the collector's other work: one program emits pairs at a steady rate
- * while another one, which spends its time in large libraries, is sampled with native stacks.
+/* The cost of a large library to the collector's other work: one program emits pairs at a steady
+ * rate while another one, which spends its time in large libraries, is sampled with native stacks.
  *
  *     bench_library RECORDS_PER_SECOND SECONDS COMMAND...
  *
- * bench_emitter stands beside it. The command begins a third of a second later; what it writes is
- * thrown away. Twice: with an empty cache of unwind rows, and with the cache of the first time. A
- * look is a call of collector_step. Prints JSON: records, losses, samples, those whose native
- * stack was cut for want of rows, and how long the main thread was away from its looks at most. */
+ * bench_emitter lies beside it. The command begins a third of a second later; its output is
+ * dropped. Twice: with an empty cache of unwind rows, and with the cache of the first time. A look
+ * is a call of collector_step. Prints JSON: records, losses, samples, those with a native stack cut
+ * for want of rows, and the longest time between two looks of the main thread. */
 #include "collector.h"
 #include "trace.h"
 

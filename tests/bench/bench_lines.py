@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What lines that are counted cost, beside line_profiler and the least that the interpreter takes.
+"""The cost of counted lines, beside line_profiler and the interpreter's minimum.
 
     bench_lines.py ANNOT PACKAGE INTERPRETER [ROUNDS] [--json FILE]
 
 PACKAGE is the folder for PYTHONPATH with pyannot for that interpreter (module_build.py makes one).
-Each round runs the programs without anything and then with each tool; ratios of processor time and
-nanoseconds for each line are those of a round, and medians of them are printed. "empty" is a
-callback in C that does nothing: the floor of sys.monitoring, CPython 3.12 and later. "other code"
-is recorded with lines that it does not have. line_profiler: if INTERPRETER has it.
+Each round runs the programs without a tool and then with each tool; ratios of processor time and
+nanoseconds for each line are those of a round, and medians of them are printed. "empty" is an empty
+callback in C: the floor of sys.monitoring, CPython 3.12 and later. "other code" is recorded with
+lines that it does not have. line_profiler: if INTERPRETER has it.
 """
 
 import os

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event costs a program that is built as a user builds one: run.py links it with the flags
- * of annot.pc and annot-static.pc, as a plain executable and with its code in a shared library, and
- * runs it under `annot record`, whose collector drains it, and without.
+/* The cost of an event to a program that is built as a user builds one: run.py links it with the
+ * flags of annot.pc and annot-static.pc, as a plain executable and with its code in a shared
+ * library, and runs it under `annot record`, whose collector drains it, and without.
  *
  * The slices alternate, as in bench_pair.c; between them the program sleeps, so that the collector
  * follows. Prints one JSON object: nanoseconds of the floor (two time stamps, two 16-byte stores)
- * and of pairs, or of one event while nobody records. */
+ * and of pairs, or of one event without a recording. */
 #define _GNU_SOURCE
 #include "bench_floor.h"
 #include "bench_pairs.h"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an event in C costs a program that is built and recorded as a user does it.
+"""The cost of an event in C to a program that is built and recorded as a user does it.
 
     bench_linked.py BUILD [--json FILE]
 
 Installs the build into a stage, compiles bench_linked.c with -O2 and the flags of the installed
 annot.pc (the shared library) and annot-static.pc (the archive), as a plain executable and with its
-code in a shared library of its own (-fPIC), and runs each in turn, below `annot record` and
-without. Medians of the runs.
+code in a shared library (-fPIC), and runs each in turn, below `annot record` and without. Medians
+of the runs.
 """
 
 import json
@@ -25,7 +25,7 @@ from staged import Stage  # noqa: E402
 
 SOURCE = HERE / "bench_linked.c"
 ROUNDS = 5
-MADE = {  # how it is built: (package, whether the code is in a shared library of its own)
+MADE = {  # build variants: (package, true if the code is in a shared library)
     "shared, executable": ("annot", False),
     "shared, -fPIC library": ("annot", True),
     "static, executable": ("annot-static", False),

@@ -6,11 +6,11 @@ takes to open them.
     bench_loading.py BUILD [ROUNDS] [--json FILE]
 
 One program of about a million Python calls runs under viztracer, which writes JSON, and under
-`annot record --trace-functions=exact`, whose recording is exported. viztracer is told to leave out
-functions of C, which annot does not trace here. The UI is the real one, offline in Chromium
-(tests/system/perfetto_ui.py); each trace is opened in turn, from the address to the end of loading,
-and asked how many slices each function of the program has: all have to be there. Needs an
-interpreter with viztracer and playwright.
+`annot record --trace-functions=exact`, whose recording is exported. viztracer leaves out functions
+of C, which annot does not trace here. The UI is the real one, offline in Chromium
+(tests/system/perfetto_ui.py); each trace is opened in turn, timed from the address to the end of
+loading, and queried for the number of slices of each function of the program: all have to be there.
+Needs an interpreter with viztracer and playwright.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ def cpu_seconds(command, **environment):
 
 
 def make(build, folder):
-    """Files by what they are called, and CPU seconds from the program's start to each."""
+    """Files by name, and CPU seconds from the program's start to each."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
     annot, recording = build / "tools/annot", folder / "calls.annot"
@@ -104,7 +104,7 @@ def make(build, folder):
 
 
 def slices_by_function(report):
-    """viztracer's names have the file behind them; annot's methods have their class."""
+    """viztracer's names end with the file; annot's methods begin with their class."""
     found = {}
     for entry in report.rows[0]:
         name = entry["name"].split(" (")[0]
@@ -113,7 +113,7 @@ def slices_by_function(report):
 
 
 def cpu_of_browser():
-    """Seconds that all descendants of this process have used so far, those that live."""
+    """CPU seconds of all living descendants of this process so far."""
     stats, ticks = {}, 0
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ def cpu_of_browser():
 
 
 def load(traces, rounds):
-    """Seconds of each and CPU seconds with what is asked, in turn."""
+    """Seconds of each and CPU seconds including the query, in turn."""
     seconds, cpu = {name: [] for name in traces}, {name: [] for name in traces}
     perfetto_ui.inspect(min(traces.values(), key=os.path.getsize))  # the browser starts
     for _ in range(rounds):

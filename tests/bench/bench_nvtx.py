@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an annotation costs by pyannot, by pyannot.nvtx and by the nvtx package: recorded, the last
+"""The cost of an annotation by pyannot, by pyannot.nvtx and by the nvtx package: recorded, the last
 through the injection library if the build has it, else without a tool.
 
     bench_nvtx.py BUILD [--json FILE]
 
 Each statement is timed with and without a recorder, in rounds in which the cases alternate, so that
 all see the same machine; the loop is taken off. A budget is a ratio of medians within one run.
-`Profile` is measured by what it adds to a call.
+`Profile` is measured by the time that it adds to a call.
 """
 
 import json
@@ -23,7 +23,7 @@ import time
 from rows import finish, row
 
 ROUNDS, LOOPS = 100, 1000
-STATEMENTS = {  # what is done: (prepared once, statement), of a module {m}
+STATEMENTS = {  # case: (prepared once, statement), of a module {m}
     "with a name": ("a = {m}.annotate", "with a('load'): pass"),
     "with name and domain": ("a = {m}.annotate", "with a('load', domain='io'): pass"),
     "with, kept object": ("a = {m}.annotate('load')", "with a: pass"),
@@ -47,7 +47,7 @@ def burst(loops):
 
 
 def bursts():
-    """{(module, what): a function that times it}"""
+    """{(module, case): a function that times it}"""
     import pyannot
     import pyannot.nvtx
 
@@ -77,7 +77,7 @@ def compiled(scope, prepare, statement):
 
 
 def measure():
-    """Medians in ns a statement, without the loop: {"module: what": ns}."""
+    """Medians in ns a statement, without the loop: {"module: case": ns}."""
     import pyannot
 
     made = bursts()

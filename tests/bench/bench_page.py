@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the page of annot html costs a browser: the first paint, and each step of zooming.
+"""The cost of the page of annot html to a browser: the first paint, and each step of zooming.
 
     bench_page.py BUILD [RECORDING] [--json FILE]
 
 Without a recording: one of make_trace with 20,000 samples of 256 stacks. The first paint is the
 median of five. A step is an Enter or Escape in the flame graph, a turn of the wheel in the
-timeline; its cost is what the browser's own tracing says that script, style, layout and paint took
-of the main thread's CPU time, without what lies in each other counted twice. Needs playwright and
-Chromium.
+timeline; its cost is the main thread's CPU time in script, style, layout and paint by the browser's
+own tracing, nested events counted once. Needs playwright and Chromium.
 """
 
 import bisect
@@ -49,7 +48,7 @@ def first_paint(browser, path):
 def step_costs(events):
     """Milliseconds of each step, from a mark that begins it to the one when the page rests: the CPU
     time that the main thread spent in the outermost of these events, which a busy machine lengthens
-    little. What leads to the next step, as a walk of the selection, is not the step's."""
+    little. Preparations of the next step, such as a walk of the selection, do not count."""
     begins = sorted(event["ts"] for event in events if event["name"] == "step")
     ends = sorted(event["ts"] for event in events if event["name"] == "rest")
     main = {event["tid"] for event in events if event["name"] == "step"}

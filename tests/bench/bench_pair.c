@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event costs, in one run, as ratios to the floor: two time stamps and two 16-byte stores.
+/* The cost of an event, in one run, as ratios to the floor: two time stamps and two 16-byte stores.
  *
- * Slices of all cases alternate, so that a change of clock speed or load meets them all alike.
- * A slice is a burst of at most half the pool; between slices the pool is emptied, so that
+ * Slices of all cases alternate, so that a change of clock speed or load meets them all alike. A
+ * slice is a burst of at most half the pool; between slices the pool is emptied, so that
  * "undrained" never meets an empty pool. "Drained" runs beside a thread that takes blocks as the
  * collector does. Prints a table, and JSON to the file named by ANNOT_BENCH_JSON. */
 #include "arena.h"
@@ -162,7 +162,8 @@ static void run_current(int pairs)
     __asm__ volatile("" : : "m"(sum));
 }
 
-/* The filter holds the default domain back; for one load and one test more, nothing is written. */
+/* The filter holds the default domain back; the event costs one load and one test, and is not
+ * written. */
 static void hold_back(void (*run)(int pairs), int pairs)
 {
     annot_store_relaxed(&segment.control->category_mask[0], 0);
@@ -233,7 +234,7 @@ static void find_segment(void)
     CHECK(arena_map(names[0], &segment));
 }
 
-/* Takes all released blocks without looking into them: what matters is that they come back. */
+/* Takes all released blocks without reading them: only their return matters. */
 static void take_blocks(void)
 {
     uint32_t high = annot_load_acquire(&segment.shared->high_water);
@@ -340,7 +341,7 @@ static void ignore(void *context, int begins, uint64_t time)
     (void)time;
 }
 
-/* Of a pair while a range of that name is watched: for the rest of the process. */
+/* A pair while a range of that name is watched, for the rest of the process. */
 static double watched_ns(const char *name)
 {
     double best = 1e9;

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What it costs to see a pool: 10,000 empty tasks, Pool(4), chunksize 1.
+"""The cost of observing a pool: 10,000 empty tasks, Pool(4), chunksize 1.
 
     bench_pool.py BUILD [--rounds N] [--tasks N] [--json FILE]
 
 The same unchanged program runs without a tool, under `annot record` as it is, under the same
-without what is observed in Python, and under viztracer (with and without C functions), one after
-the other in each round. Wall time is that of pool.map; CPU time is the program's and its workers',
+without the observation of Python, and under viztracer (with and without C functions), one after the
+other in each round. Wall time is that of pool.map; CPU time is the program's and its workers',
 start and end of the pool included, the collector's not.
 
 As Python has it, the thread that looks after a pool's workers runs in circles for as long as a
-result lies in the pipe, and competes with the two that carry tasks and results: whatever delays
-these lets it run longer. So the same is measured with a pool in which that thread sleeps ("calm"):
-there, what is added is what annot takes itself. Whose CPU time it is while the tasks run, annot's
-own too, follows: where two processors have nothing else to do, wall time is half of the sum.
+result lies in the pipe, and competes with the two that carry tasks and results: any delay of these
+lets it run longer. So the same is measured with a pool in which that thread sleeps ("calm"): there,
+the added time is annot's own. The owners of the CPU time while the tasks run, annot included,
+follow: on two otherwise idle processors, wall time is half of the sum.
 
 The first rows are of one thread that plays parent and worker over the same pipes, with hooks and
 without, in bursts that alternate: there is no scheduler in them, so they hold on a busy machine.
@@ -74,7 +74,7 @@ def share_seconds(pool):
 
 
 def program(tasks, is_calm):
-    """The measured program; prints what it measured."""
+    """The measured program; prints its measurements."""
     before = cpu_seconds()
     kind = CalmPool if is_calm else multiprocessing.pool.Pool
     with kind(4, context=multiprocessing.get_context("fork")) as pool:
@@ -195,7 +195,7 @@ def rows_of_programs(results):
 
 
 def added(name, results):
-    """By pairs of one round: what the machine does to both does not count."""
+    """By pairs of one round: the machine's effect on both cancels out."""
     without = results["no tool, calm" if name.endswith(", calm") else "no tool"]
     pairs = list(zip(results[name], without))
     wall = [100 * (run["wall_us"] / bare["wall_us"] - 1) for run, bare in pairs]

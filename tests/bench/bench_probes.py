@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a call costs that annot record --range makes a range, beside bpftrace's pair of probes.
+"""The cost of a call that annot record --range makes a range, beside bpftrace's pair of probes.
 
     bench_probes.py BUILD [--json FILE]
 
-The program of bpftrace is the shortest that tells how long calls take: an entry and a return probe,
-a map by thread, a sum. The two take turns; each gives the median of its rounds.
-Without bpftrace annot is measured alone. The recording takes the ranges to its file meanwhile.
+The program of bpftrace is the shortest that times calls: an entry and a return probe, a map by
+thread, a sum. The two take turns; each gives the median of its rounds. Without bpftrace annot is
+measured alone. The recording takes the ranges to its file meanwhile.
 """
 
 import os

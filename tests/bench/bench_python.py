@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What a Python annotation costs, beside the same statement with an empty C context manager and
-with the nvtx package; and beside the least that it can cost, which is an empty one, or a call that
-is only passed on, with two time stamps and two 16-byte stores ("stamping").
+"""The cost of a Python annotation, beside the same statement with an empty C context manager and
+with the nvtx package; and beside the least possible cost, which is an empty one, or a call that is
+only passed on, with two time stamps and two 16-byte stores ("stamping").
 
     PYTHONPATH=build/pyannot:build/tests/bench annot record -o x.annot -- python3 bench_python.py
 
-Run it under `annot record` for the costs while recording, and without for those while nobody
-records; `recording` in the output says which it was. The cases alternate within each round, in
+Run it under `annot record` for the costs while recording, and without for those without a
+recording; `recording` in the output says which it was. The cases alternate within each round, in
 bursts small enough for the buffers, so that all see the same machine; minima and medians are over
 the rounds. The loop's own cost is subtracted. Prints one JSON object; times are nanoseconds per
 statement.
@@ -35,7 +35,7 @@ def burst(loops):
     return clock() - begin
 """
 
-# case: (what is prepared once, the statement that is timed)
+# case: (statement prepared once, timed statement)
 CASES = {
     "loop": ("pass", "pass"),
     "call": ("f = lambda: None", "f()"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a Python program pays at its start, in memory, and at its end.
+"""The cost to a Python program at its start, in memory, and at its end.
 
     bench_python_life.py BUILD [--json FILE]
 
@@ -24,7 +24,7 @@ import time
 from rows import finish, row
 
 ROUNDS, CHILDREN, ENDS = 40, 40, 15
-# With site: without, what it imports anyhow (os) would be counted as ours.
+# With site: without it, modules that it imports anyhow (os) would count as ours.
 INTERPRETER = [sys.executable, "-c"]
 OURS = ("LD_PRELOAD", "ANNOT_PYTHON", "ANNOT_PYTHON_PATH")
 
@@ -40,7 +40,7 @@ def cpu_ms(command, environment):
 
 
 def in_turn(plain, ours, rounds):
-    """What the second costs beyond the first: the differences of the rounds, and a text."""
+    """The extra cost of the second over the first: the differences of the rounds, and a text."""
     pairs = [(plain(), ours()) for _ in range(rounds)][1:]
     least = min(mine for _, mine in pairs) - min(its for its, _ in pairs)
     beside = statistics.median(its for its, _ in pairs)
@@ -65,7 +65,7 @@ def import_row(environment):
 
 
 def children():
-    """The program whose children are measured; under `annot record`."""
+    """The program that starts the measured children; under `annot record`."""
     alone = {name: value for name, value in os.environ.items() if name not in OURS}
     command = [*INTERPRETER, "pass"]
     print(json.dumps(in_turn(lambda: cpu_ms(command, alone), lambda: cpu_ms(command, None),
@@ -99,7 +99,7 @@ def busy_worker(_):
 
 
 def memory(annotated):
-    """The program whose memory is measured: threads and a pool, ranges with a hundred names."""
+    """The program of the memory measurement: threads and a pool, ranges with a hundred names."""
     import contextlib
     import multiprocessing
     import threading
@@ -137,7 +137,7 @@ def memory_rows(record, environment):
 
 
 def worker_ends():
-    """The program with four workers, whose last instant is told."""
+    """The program with four workers; prints their last instant."""
     from pyannot import annotate
 
     def work():

@@ -5,8 +5,8 @@
     bench_pythons.py BUILD [--only 3.9,3.14] [--benches python,tasks,...] [--json FILE]
 
 pyannot is built for each as the tests do (tests/python/module_build.py), in a folder that looks
-like a build folder, in which the interpreter itself runs run.py. The table has what has a budget;
-`!` marks what missed it. JSON has every row.
+like a build folder, in which the interpreter itself runs run.py. The table has the rows with a
+budget; `!` marks those that missed it. JSON has every row.
 """
 
 import argparse
@@ -22,7 +22,7 @@ BENCHES = "python,tasks,pool,nvtx,python-life"
 
 
 def look_alike(build, interpreter, folder):
-    """A folder with what run.py takes from a build, with modules for the interpreter."""
+    """A folder with the files that run.py takes from a build, with modules for the interpreter."""
     import module_build
 
     for name in ("tools", "libannot"):

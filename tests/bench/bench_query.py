@@ -24,7 +24,7 @@ from rows import finish, row
 
 RANGES, SAMPLES, ROUNDS = 10_000_000, 1_000_000, 3
 MEBIBYTES = 256
-# What is asked, of how many rows (a part of the ranges; "samples": of these), million rows/s.
+# Statement, number of rows (a part of the ranges; "samples": of these), budget in million rows/s.
 QUERIES = {
     "count and sum": ("SELECT count(*), sum(duration_ns) FROM ranges", 1, 3),
     "sums by name": ("SELECT name, count(*), sum(duration_ns) FROM ranges GROUP BY name", 1, 3),

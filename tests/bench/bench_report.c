@@ -5,8 +5,8 @@
  *
  * Shapes: few paths in one thread; 64 threads in turn; paths of many depths; a new path for every
  * range. Shapes alternate over the rounds; the minimum is the cost, the median the usual. Each
- * shape's memory is measured in a child of its own. Budget: 10 M events/s, 256 MiB. Prints a
- * table, and JSON to the file named by ANNOT_BENCH_JSON. */
+ * shape's memory is measured in a separate child. Budget: 10 M events/s, 256 MiB. Prints a table,
+ * and JSON to the file named by ANNOT_BENCH_JSON. */
 #include "range_stats.h"
 
 #include <stdbool.h>
@@ -100,7 +100,7 @@ static void require(bool condition, const char *what)
     exit(1);
 }
 
-/* What a pass reads; the time that making it takes. */
+/* Input of a pass; the time to make it. */
 struct feed {
     const struct shape *shape;
     uint64_t at;

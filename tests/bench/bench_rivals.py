@@ -4,12 +4,12 @@
 
     bench_rivals.py BUILD [--sources FOLDER] [--json FILE]
 
-FOLDER holds what registries have of Tracy, the Perfetto SDK and NVTX, unpacked; LTTng-UST is looked
-for on the machine. README.md tells where from. What is not there is named with the reason.
+FOLDER holds the registries' packages of Tracy, the Perfetto SDK and NVTX, unpacked; LTTng-UST is
+searched on the machine. README.md names the sources. Missing tools are listed with the reason.
 
-Each tool has a program of its own; all wait and take short slices in turn, each beside a slice of
-the floor (two time stamps and two stores) in the same process. Values are medians and minima of the
-slices, ratios those of each slice to its own floor. No budgets: this tells where annot stands.
+Each tool has a separate program; all wait and take short slices in turn, each beside a slice of the
+floor (two time stamps and two stores) in the same process. Values are medians and minima of the
+slices, ratios those of each slice to its own floor. No budgets: this shows where annot stands.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What sampling costs a CPU-bound Python program, beside perf and py-spy on the same program.
+"""The cost of sampling to a CPU-bound Python program, beside perf and py-spy on the same program.
 
     bench_sampler.py BUILD [--rounds N] [--json FILE]
 
-One program runs all the time and times units of equal work. Each sampler in turn is attached for
-a while and taken away again; a unit counts as sampled when it lies inside the middle of such a
-slice, as plain when it lies between two. Slow-down = median of the rounds' ratios of medians, of
-CPU time of the thread (interrupts are charged to it) and of wall time.
+One program runs all the time and times units of equal work. Each sampler in turn is attached for a
+while and taken away again; a unit counts as sampled when it lies inside the middle of such a slice,
+as plain when it lies between two. Slow-down = median of the rounds' ratios of medians, of CPU time
+of the thread (interrupts are charged to it) and of wall time.
 """
 
 import os
@@ -45,7 +45,7 @@ def samplers(build, place):
 
 
 def window(command, pid, environment):
-    """Runs one sampler for a slice; the time in which it surely sampled."""
+    """Runs one sampler for a slice; returns the time in which it surely sampled."""
     words = [str(pid) if word == "PID" else word for word in command]
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as process:

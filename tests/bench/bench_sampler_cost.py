@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What sampling costs beside the program: start, the collector's CPU and memory, losses, switches.
+"""The cost of sampling beside the program: start, the collector's CPU and memory, losses, switches.
 
     bench_sampler_cost.py BUILD [--json FILE]
 
 Start: `python3 -c pass` and the same under `annot record`, in turn. CPU and memory: annot's own,
-from /proc, while two Python programs are busy. Losses: 64 busy processes at 99 and 999 Hz, from
-the recording. Short processes: 2,000 of 5 ms. Switches: two threads over pipes, with --off-cpu; by
-the kind of stack and in quiet moments: bench_bpf. Short waits: the CPU time of two processes over
+from /proc, while two Python programs are busy. Losses: 64 busy processes at 99 and 999 Hz, from the
+recording. Short processes: 2,000 of 5 ms. Switches: two threads over pipes, with --off-cpu; by the
+kind of stack and in quiet moments: bench_bpf. Short waits: the CPU time of two processes over
 pipes, by default and with --no-off-cpu in turn.
 """
 
@@ -138,7 +138,8 @@ def short(bench, build):
 
 
 def switches(bench):
-    """By the program's own clock: what a switch costs beside it is within what the wall's vary."""
+    """By the program's own clock: the collector's cost of a switch is within the variation of wall
+    times."""
     count, fact = 60000, "ns per context switch in the kernel"
     bench.run(bench.words("--rate", "1", "--off-cpu", "--off-cpu-threshold", "0s",
                           "--off-cpu-rate", "10000000") +
@@ -181,7 +182,7 @@ def ping_pong(bench, *options):
 
 
 def short_waits(bench):
-    """Waits below the threshold, which are only added up: leaving, being woken and coming back."""
+    """Waits below the threshold, which are only added up: leaving, being woken and returning."""
     without, default = [], []
     for _ in range(ROUNDS // 2):
         without.append(ping_pong(bench, "--no-off-cpu"))

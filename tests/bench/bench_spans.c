@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs a program to tell what a queue did, beside a pair of push and pop: medians of
+/* The cost to a program of reporting the work of a queue, beside a pair of push and pop: medians of
  * ROUNDS alternating rounds, in ns.
  *
  *     annot record -o FILE -- bench_spans */

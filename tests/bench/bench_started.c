@@ -4,8 +4,7 @@
  *     bench_started FILE COMMAND...   runs the command, then prints milliseconds: from its exec to
  *                                     the program's main(), from the program's end to its own end,
  *                                     and of CPU time of all
- *     bench_started FILE              is that program: writes both times to FILE
- */
+ *     bench_started FILE              the program itself: writes both times to FILE */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -37,7 +36,7 @@ static int be_program(const char *path)
     return fclose(file) == 0 ? 0 : 1;
 }
 
-/* The command's own words are not wanted. The time is taken between fork and exec. */
+/* The command's own output is dropped. The time is taken between fork and exec. */
 static pid_t start(char **command, int64_t *ret_begin)
 {
     int ends[2];

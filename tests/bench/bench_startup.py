@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `annot record` adds to a command, and what it takes while nothing happens.
+"""The cost of `annot record` to a command's start and end, and to an idle command.
 
     bench_startup.py BUILD [--json FILE]
 
-Start-up: a program that does nothing, alone and below `annot record` with different options, in
-turn: the time from annot's exec to the program's main(), from the program's end to annot's, and
-CPU time of both; medians and minima. Then, by `bench_bpf start`, what of it the sampler's parts
-take: libbpf, the kernel's types, maps, and each program with its verified instructions.
-Children: CPU time of a Python that does nothing, and of /bin/true, below `annot record`, in turn
-with the same without what annot adds to the environment.
-Inside: how long pyannot.record() takes to begin and to end a short block.
-Idle: CPU time of annot while its command sleeps, as the kernel counts it.
+Start-up: an empty program, alone and below `annot record` with different options, in turn: the time
+from annot's exec to the program's main(), from the program's end to annot's, and CPU time of both;
+medians and minima. Then, by `bench_bpf start`, the share of the sampler's parts: libbpf, the
+kernel's types, maps, and each program with its verified instructions. Children: CPU time of an
+empty Python program, and of /bin/true, below `annot record`, in turn with the same without annot's
+additions to the environment. Inside: how long pyannot.record() takes to begin and to end a short
+block. Idle: CPU time of annot while its command sleeps, as the kernel counts it.
 """
 
 import os
@@ -65,7 +64,7 @@ def start_up(build, record, place, environment):
 
 
 def sampler_parts(build):
-    """Prints them; nothing where there is no eBPF."""
+    """Prints them if eBPF works here."""
     bench = build / "tests/bench/bench_bpf"
     if bench.exists():
         print(subprocess.run([bench, "-n", "start"], stdout=subprocess.PIPE, text=True,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording costs: bytes a record, CPU time to write, read and pair it.
+/* The cost of a recording: bytes a record, CPU time to write, read and pair it.
  *
  *     bench_store [--json] [EVENTS]
  *
  * Streams: `varied` has ranges of 100 ns to 1 ms (evenly spread over the orders of magnitude) with
- * 20 names, nested up to 8 deep, and one counter or payload in 16 records; `tight` is one range
- * in a loop of about 20 ns; `calls` are those of a program in Python of 224 functions, each of
- * which calls the same ones each time, to a depth of 24, and takes 50 to 400 ns; `flows` begin and
- * end, `tracks` has ranges on 100,000 tracks in turn, `values` marks with three key-values (a
- * number that counts, one of any size, one of 20 texts), all with times as `varied`. Batches are as
- * a block gives them; a key-value is no record. CPU time is that of this process. */
+ * 20 names, nested up to 8 deep, and one counter or payload in 16 records; `tight` is one range in
+ * a loop of about 20 ns; `calls` are those of a program in Python of 224 functions, each of which
+ * calls the same ones each time, to a depth of 24, and takes 50 to 400 ns; `flows` begin and end,
+ * `tracks` has ranges on 100,000 tracks in turn, `values` marks with three key-values (a number
+ * that counts, one of any size, one of 20 texts), all with times as `varied`. Batches are as a
+ * block gives them; a key-value is no record. CPU time is that of this process. */
 #include "pass.h"
 #include "reader.h"
 #include "stacks.h"
@@ -113,7 +113,7 @@ static void fill_tight(struct event *events, uint32_t count, uint32_t thread)
     }
 }
 
-/* A function of Python takes longer than it does to look at the clock, and varies by a third. */
+/* A call of a Python function takes longer than reading the clock, and varies by a third. */
 static int64_t call_step(uint32_t function)
 {
     uint64_t least = 50 + function * 7 % 250;
@@ -226,7 +226,7 @@ static struct trace *make_trace(uint32_t track_count)
     return trace;
 }
 
-/* The pool is refilled outside the measured time, so that times go on growing. */
+/* The pool is refilled outside the measured time, so that times keep increasing. */
 static double write_once(const char *path, const struct trace *trace, const struct stream *stream,
                          uint64_t rounds, uint64_t *ret_bytes)
 {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What it takes to switch tracing in a program that runs, and what is left of it afterwards.
+"""The cost of switching tracing in a running program, and the cost that remains afterwards.
 
     bench_switching.py ANNOT PACKAGE INTERPRETER [ROUNDS]
 
 PACKAGE as for bench_tracing.py. Times are those of the switch itself in a program with few
-functions, what it takes more per function where CODES have run, and what the first call of each
-takes longer than the second. The ratio "off again" is of processor time of the same program in two
+functions, its extra time per function where CODES have run, and the extra time of the first call of
+each over the second. The ratio "off again" is of processor time of the same program in two
 processes that run in turn: both are recorded, one was traced before. Medians of ROUNDS (20);
 "never" is the ratio before it was.
 """

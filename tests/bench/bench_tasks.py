@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an annotation costs inside of a task of asyncio, beside the plain one.
+"""The cost of an annotation inside of a task of asyncio, beside the plain one.
 
     PYTHONPATH=build/pyannot:build/tests/bench annot record -o x.annot -- python3 bench_tasks.py
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What annot top takes of a processor while it shows four busy Python processes, and its memory.
+"""CPU time and memory of annot top while it shows four busy Python processes.
 
     bench_top.py BUILD [--seconds N] [--json FILE]
 
 annot runs on a pseudo-terminal of 120 x 40. Its CPU time is the kernel's count of its process, from
-two seconds after its start on: sampler, sums and drawing. On a machine whose processors are
-busy with others, four processes have fewer samples than 99 a second and processor; so each run says
-how many there were, and one at 999 Hz has more than an idle machine would at 99.
+two seconds after its start on: sampler, sums and drawing. On a machine busy with other processes,
+four processes have fewer samples than 99 a second and processor; so each run prints their number,
+and one at 999 Hz has more than an idle machine would at 99.
 """
 
 import fcntl
@@ -59,7 +59,7 @@ def read_for(fd, seconds):
 
 
 def watched(annot, busy, options, seconds):
-    """CPU seconds per second, RssAnon, and what was written last."""
+    """CPU seconds per second, RssAnon, and the last output."""
     pid, fd = pty.fork()
     if pid == 0:
         time.sleep(0.2)

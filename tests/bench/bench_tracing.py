@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What tracing of calls costs, beside cProfile, yappi, viztracer and the least that is possible.
+"""The cost of tracing calls, beside cProfile, yappi, viztracer and the least possible cost.
 
     bench_tracing.py ANNOT PACKAGE INTERPRETER [ROUNDS] [--json FILE]
 
 PACKAGE is the folder for PYTHONPATH with pyannot for that interpreter (module_build.py makes one).
 Ratios are of processor time and those of a round (tool_rounds.py), with nanoseconds for each enter
 or exit of a function where their number is known. "dormant" is recorded and not traced. "entered"
-is a callback in C that does nothing and stands behind enters alone: for each of those the floor of
-sys.monitoring, CPython 3.12 and later; its ratio is half of what both would take. "in all" is what
-the program, the collector and the export take together. Other tools: those that INTERPRETER has.
+is an empty callback in C for enters only: the floor of sys.monitoring for each of those, CPython
+3.12 and later; its ratio is half of that for both. "in all" is the program, the collector and the
+export together. Other tools: those that INTERPRETER has.
 """
 
 import os

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs to get the unwind rows of a file: opened and built, read from the cache, and a
- * lookup.
+/* The cost of the unwind rows of a file: opened and built, read from the cache, and a lookup.
  *
  *     bench_unwind FILE...
  *
- * Best of RUNS; the cache is a directory of its own, removed at the end. Prints JSON, one object
- * per file. */
+ * Best of RUNS; the cache is a new directory, removed at the end. Prints JSON, one object per
+ * file. */
 #include "unwind_cache.h"
 #include "unwind_table.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""CPU time of children that do nothing, under the annot record that runs this, in turn with the
-same without what it added to the environment. Prints microseconds: PYTHON's median with and
-without, and those of /bin/true.
+"""CPU time of empty children, under the annot record that runs this, in turn with the same without
+annot's additions to the environment. Prints microseconds: PYTHON's median with and without, and
+those of /bin/true.
 
     annot record -o FILE -- PYTHON children_startup.py ROUNDS
 """

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A program whose work is known: three ranges of a fixed number of instructions each, one of which
- * takes a given part longer. bench_compare.py asks `annot diff` whether it sees that.
+/* A program of known work: three ranges of a fixed number of instructions each, one of which takes
+ * a given part longer. bench_compare.py checks that `annot diff` sees that.
  *
- * compare_load [PERMILLE [ROUNDS]]: "hash" hashes PERMILLE thousandths more bytes. Nothing in it
- * depends on time, memory beyond the caches, or input. */
+ * compare_load [PERMILLE [ROUNDS]]: "hash" hashes PERMILLE thousandths more bytes. Its work does
+ * not depend on time, memory beyond the caches, or input. */
 #include <annot/annot.h>
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The yardsticks of bench_hook.py: functions in the place of the one that evaluates frames (PEP
- * 523, CPython 3.9 to 3.11), each with a step more than the one before. */
+ * 523, CPython 3.9 to 3.11), each with one more step than the previous. */
 #define Py_BUILD_CORE 1
 #include <Python.h>
 
@@ -22,7 +22,7 @@ static _Alignas(64) uint64_t ring[4096];
 static uint32_t ring_at;
 static volatile uint64_t touched;
 
-/* Of the copy of libannot that records: pyannot's. */
+/* The functions of the recording copy of libannot: pyannot's. */
 static struct {
     __typeof__(annot_code_enter) *enter;
     __typeof__(annot_code_leave) *leave;
@@ -76,7 +76,7 @@ static const _PyFrameEvalFunction steps[] = {
     _PyEval_EvalFrameDefault, pass_on, stand_around, stamp, record,
 };
 
-/* set(step): from 0, nothing, to 4. */
+/* set(step): from 0, off, to 4. */
 static PyObject *set(PyObject *module, PyObject *step)
 {
     size_t index = PyLong_AsSize_t(step);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The yardsticks of bench_python.py. A context manager in C that does nothing: it takes a name and
- * keeps it, as anything that stands in the same statement must; its methods are ordinary ones. A
- * callable that only calls what it wraps. And both with the least that a recorder does: two time
- * stamps, two 16-byte stores. */
+/* The yardsticks of bench_python.py. An empty context manager in C: it takes a name and keeps it,
+ * as every object in the same statement must; its methods are ordinary ones. A callable that only
+ * calls the wrapped one. And both with the least work of a recorder: two time stamps, two 16-byte
+ * stores. */
 #include <Python.h>
 
 #include <stddef.h>

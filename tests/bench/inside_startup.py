@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pyannot.record() takes to begin and to end: run by bench_startup.py.
+"""The time that pyannot.record() takes to begin and to end: run by bench_startup.py.
 
     inside_startup.py BLOCKS    prints for blocks with samples, then without: milliseconds of begin
                                 and end, medians and maxima

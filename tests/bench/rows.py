@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What all benches give: rows of one measured value with its unit and, if there is one, its budget.
+"""The output of all benches: rows of one measured value with its unit and, if there is one, its
+budget.
 
 A row is a dictionary: what, value, unit, budget (None: only reported), at ("most" or "least"),
-against (what it was compared with, or how it was measured).
+against (the reference value, or how it was measured).
 """
 
 import json

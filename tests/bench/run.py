@@ -4,8 +4,8 @@
 
     run.py BUILD [NAME...]
 
-Without names, all of them: a few minutes on a quiet machine; "large" is the longest.
-README.md tells what each measures. Exit status 1 if a bench failed or missed a budget.
+Without names, all of them: a few minutes on a quiet machine; "large" is the longest. README.md
+describes each. Exit status 1 if a bench failed or missed a budget.
 """
 
 import json
@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Failed(Exception):
-    """A bench that did not end well."""
+    """A bench that failed."""
 
 
 def output_of(command, **environment):
@@ -164,7 +164,7 @@ def library(build):
 
 
 def lost_in(build, recording):
-    """Records that `annot info` tells as lost: a dropped event would be a cheap one."""
+    """Records that `annot info` counts as lost: a dropped event would be a cheap one."""
     info = output_of([build / "tools/annot", "info", recording])
     found = re.search(r"^lost\s+(nothing|[\d,]+)", info, re.M)
     return 0 if found.group(1) == "nothing" else int(found.group(1).replace(",", ""))
@@ -188,7 +188,7 @@ def python_run(build, recorded, name="bench_python"):
 def python_budget(ratio, recorded):
     if ratio.startswith("nvtx"):
         return {"least": 8} if ratio == "nvtx with / with" else {}
-    if "stamping" in ratio:  # the least that is possible: nothing is promised of it
+    if "stamping" in ratio:  # the least possible: it has no budget
         return {}
     if recorded:  # 3.9 enters an empty manager in C at less cost
         return {"most": 1.4 if "kept" in ratio and sys.version_info < (3, 10) else 1.3}
@@ -196,7 +196,8 @@ def python_budget(ratio, recorded):
 
 
 def decorator_rows(cases, recorded):
-    """And what anything adds that calls a function from C, without and with two time stamps."""
+    """Rows for a decorator, and for any object that calls a function from C, without and with two
+    time stamps."""
     def added(what, call, **budget):
         median, least = (cases[call][kind] - cases["call"][kind]
                          for kind in ("median_ns", "min_ns"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Programs that run without anything and with each of several tools in turn: what those cost.
+"""Programs that run without a tool and with each of several tools in turn: the cost of each tool.
 
 A program prints "BENCH NAME SECONDS EVENTS" for each of its parts. Ratios of processor time and
-nanoseconds for each event are those of one round, so that what else the machine does falls on both.
+nanoseconds for each event are those of one round, so that the machine's other load falls on both.
 """
 
 import collections
@@ -27,8 +27,8 @@ def run(command, package):
 
 
 def measure(tools, plain, package, rounds):
-    """Lists of ratios and of nanoseconds an event, by tool and part. What cannot be imported would
-    cost nothing."""
+    """Lists of ratios and of nanoseconds an event, by tool and part. Fails if a tool cannot be
+    imported, because it would appear free."""
     subprocess.run([plain[0], "-c", "import pyannot._native"], check=True,
                    env=dict(os.environ, PYTHONPATH=package))
     ratios, costs = collections.defaultdict(list), collections.defaultdict(list)

@@ -37,7 +37,7 @@ static long resident_kb(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Stands still before and after its events, so that its stack is not what is measured. */
+/* Waits before and after its events, so that its stack is not measured. */
 static void *emit_once(void *context)
 {
     (void)context;

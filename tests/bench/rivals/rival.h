@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What each tool in this folder gives to driver.c. One tool per program, so that none meets
- * another's threads or memory. The loops stand in the tool's own file: what a user would write. */
+/* The interface of each tool in this folder to driver.c. One tool per program, so that tools share
+ * no threads or memory. The loops are in the tool's own file, as a user would write them. */
 #ifndef ANNOT_BENCH_RIVAL_H
 #define ANNOT_BENCH_RIVAL_H
 
-/* Once, from the first thread. `trace`: the file to write, or NULL: nobody records, or records
+/* Once, from the first thread. `trace`: the file to write, or NULL without a recording, or with one
  * from outside. */
 void rival_begin(const char *trace);
 

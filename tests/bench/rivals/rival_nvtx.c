@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NVTX 3, headers only: no tool is injected. It has no counter here; a mark stands for it. */
+/* NVTX 3, headers only: no tool is injected. It has no counter here; a mark takes its place. */
 #include "rival.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracy on demand: it emits while a viewer is connected, which bench_rivals.py plays. `trace` only
- * says that one comes. */
+ * says that one will connect. */
 #include "rival.h"
 
 #include <stdlib.h>

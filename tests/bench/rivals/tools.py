@@ -2,8 +2,8 @@
 """How each tool of bench_rivals.py is found, compiled, run and read.
 
 A tool is a class: `here(place)` finds and compiles it or raises Missing with the reason;
-`start(recorded)` gives the command and its environment, `stop` ends what it started beside it,
-`size` tells (bytes, events) of what the last recorded run left.
+`start(recorded)` gives the command and its environment, `stop` ends the processes started beside
+it, `size` returns (bytes, events) of the last recorded run.
 """
 
 import os
@@ -18,7 +18,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ["-O2", "-DNDEBUG", "-w"]
-KEEP_ALIVE = 4096  # bytes in half a second by which Tracy, with nothing to tell, stays below
+KEEP_ALIVE = 4096  # bytes in half a second below which Tracy is idle
 
 
 class Missing(Exception):
@@ -41,7 +41,7 @@ def tree_size(path):
 
 
 class Tool:
-    """What is common: programs of driver.c, the tool's loops, and what these are linked with."""
+    """Common parts: programs of driver.c, the tool's loops, and the libraries that these need."""
     name = linker = ""
     on = True  # can be recorded here
 
@@ -224,7 +224,7 @@ class Tracy(Tool):
         return command, {"TRACY_PORT": str(self.port)}
 
     def begun(self):
-        """Play the viewer: connect, and take what comes."""
+        """Play the viewer: connect, and take the data."""
         for _ in range(100 if self.recorded else 0):
             try:
                 self.viewer = socket.create_connection(("127.0.0.1", self.port))
@@ -244,7 +244,8 @@ class Tracy(Tool):
             pass
 
     def quit(self):
-        """All that is queued arrives first; then the viewer goes, as the program waits for it."""
+        """All queued data arrives first; then the viewer disconnects, because the program waits for
+        it."""
         before = -KEEP_ALIVE
         while self.viewer and self.got - before >= KEEP_ALIVE:
             before = self.got
@@ -256,7 +257,7 @@ class Tracy(Tool):
             self.viewer = None
 
     def size(self):
-        return self.got, None  # nothing is dropped: it waits in the program's memory
+        return self.got, None  # events are not dropped: they wait in the program's memory
 
 
 TOOLS = [Annot, Nvtx, Lttng, Perfetto, Tracy]
