@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Is the diagnosis right? Programs with a known disease, and healthy ones, are recorded as users
-would, and what `annot report` says of them is compared with what they have.
+would, and the diagnosis of `annot report` is compared with the known one.
 
     run.py ANNOT [--runs N] [--needed PART] [--beside N] [--json FILE] [--python PYTHON] [NAME...]
 
 A program's disease is its file's name up to the first dash. Over all runs, precision is the part of
-what was said that is true, recall the part of what is true that was said: each must be PART, 0.95
-by default. That others had the processors ("host") is true whenever something else runs on the
-machine; it counts only where nothing else did, by the processors' own clocks. It never stands
-before a program's own disease. --beside runs N busy processes for each processor beside each
-program.
+the reported findings that is true, recall the part of the true diseases that was reported: each
+must be PART, 0.95 by default. That others had the processors ("host") is true whenever something
+else runs on the machine; it counts only where nothing else did, by the processors' own clocks. It
+never stands before a program's own disease. --beside runs N busy processes for each processor
+beside each program.
 
-Comments at the beginning of a program say what it needs and what is right besides:
+Comments at the beginning of a program give its requirements and expected findings:
 
-    # says: WORDS            what is said has these words, else it counts as missed
-    # also: DISEASE, reason  another disease that it has besides, and rightly so
+    # says: WORDS            the finding has these words, else it counts as missed
+    # also: DISEASE, reason  another disease that it really has besides
     # record: OPTION...      options of annot record
     # beside: N ...          N busy processes for each processor run meanwhile, not recorded
     # needs: MODULE          it is left out where Python has no such module
@@ -36,14 +36,14 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 NEEDED = 0.95
-IDLE_PART = 0.05  # others may use so much of the processors
+IDLE_PART = 0.05  # share of the processors that others may use
 SKIP = 77
 TEXTS = ("finding", "evidence", "advice")
 COMMENT = re.compile(r"# (says|also|record|beside|needs): (.*)")
 
 
 class Program:
-    """One file: its disease, None if it is healthy, and what its comments say."""
+    """One file: its disease (None if it is healthy), and the fields of its comments."""
 
     def __init__(self, path):
         self.path = path
@@ -64,14 +64,14 @@ class Program:
 
 
 def busy_ticks():
-    """Of all processors: what was used, and what a host took, in hundredths of a second."""
+    """Of all processors: used time and the host's steal time, in hundredths of a second."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _, _, irq, soft, steal = map(int, fields[:8])
     return user + nice + system + irq + soft, steal
 
 
 def programs(names):
-    """Those whose names begin so; all without names."""
+    """Programs with these name prefixes; all without names."""
     paths = [path for kind in ("sick", "healthy") for path in sorted((HERE / kind).glob("*.py"))]
     return [Program(path) for path in paths
             if not names or any(path.stem.startswith(name) for name in names)]
@@ -90,7 +90,7 @@ def busy_processes(count):
 
 
 def record(annot, python, program, recording):
-    """Whether others used processors meanwhile; None: the program cannot run here."""
+    """Returns true if others used processors meanwhile, None if the program cannot run here."""
     processors = len(os.sched_getaffinity(0))
     with busy_processes(program.beside * processors):
         before, before_steal = busy_ticks()
@@ -119,7 +119,7 @@ def read(annot, recording):
 
 
 def compare(program, report, busy):
-    """What one run shows: (true, false, missed) by disease, and lines that say what was wrong."""
+    """Judges one run: (true, false, missed) by disease, and lines about wrong findings."""
     found = collections.defaultdict(str)
     for row in report["diagnosis"]:
         found[row["disease"]] += " ".join(filter(None, map(row.get, TEXTS))) + " "

@@ -5,8 +5,8 @@
     read_recording.py FILE...   prints counts and sums, one `key value` a line; several files are
                                 the volumes of one recording, in order
 
-It shares no code with annot, so that a test can tell whether the page is complete and true. zstd
-comes from the system's libzstd. It reads whole files only: damage is an exception.
+It shares no code with annot, so that a test can check if the page is complete and true. zstd comes
+from the system's libzstd. It reads whole files only: damage is an exception.
 """
 import collections
 import ctypes
@@ -291,7 +291,7 @@ class Samples:
         assert not any(self.columns)
 
 
-# Of each kind of definition its columns; `name:` is a list, `name"` a text, `name#16` bytes.
+# The columns of each kind of definition; `name:` is a list, `name"` a text, `name#16` bytes.
 DEFINITIONS = {
     1: ('strings', 'text"'),
     2: ('sessions', 'id parent_id hostname kernel command version clock begin end realtime status '
@@ -342,7 +342,7 @@ def column(name, body, count):
 
 
 def pairs_of(told):
-    """Those of one id: times of a start and its end, and of what is left."""
+    """The pairs of one id: times of each start and its end, and the unpaired rest."""
     waiting, pairs = None, []
     for time, kind in told:
         if waiting and waiting[1] != kind:
@@ -418,7 +418,7 @@ class Recording:
         self.sums[key] = (self.sums.get(key, 0) + value) & MASK
 
     def follow(self, event):
-        """What is open behind an event: of its thread by level, others by process and id."""
+        """The open ranges after an event: of its thread by level, others by process and id."""
         thread, kind = event['thread'], event['shape'].kind
         known, depth = self.open.setdefault(thread, {}), self.depths.get(thread, 0)
         if kind == 1:
@@ -506,7 +506,7 @@ class Recording:
         assert count == 0
 
     def expand_stacks(self):
-        """Functions that were inlined become stacks of their own, each once."""
+        """Inlined functions get separate stacks, each once."""
         found, moved = {}, {0: 0}
         for ordinal, node in sorted(self.stacks.items()):
             chain, at, stack = [], node['what'], moved[node['parent']]

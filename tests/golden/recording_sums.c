@@ -32,7 +32,7 @@ struct sums {
     uint64_t sample_set, sample_reason, sample_flags, sample_values, sample_walks;
 };
 
-/* The sample reports through this; the runner of unit tests is not part of this program. */
+/* The sample reports errors through this; the runner of unit tests is not part of this program. */
 void test_fail(const char *file, int line, const char *format, ...)
 {
     fprintf(stderr, "%s:%d: %s\n", file, line, format);

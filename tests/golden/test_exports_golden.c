@@ -3,9 +3,8 @@
  * toolkit.*
  *
  * Protocol buffers are kept as the text of tests/lib/proto_text.h, for people to review. Parquet
- * and Arrow files, whose bytes are those of the zstd that is there, are read back row for row by
- * their readers in tests/viewers. After a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read
- * the difference. */
+ * and Arrow files depend on the installed zstd, so their readers in tests/viewers read them back
+ * row for row. After a wanted change, run with ANNOT_UPDATE_GOLDEN=1 and read the difference. */
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
@@ -59,7 +58,7 @@ static void compare(const char *name, const char *actual, size_t size)
     free(expected);
 }
 
-/* `text` makes what people can read of the bytes; NULL: they can. */
+/* `text` makes the bytes readable for people; NULL if they are. */
 static void check_export(struct maker *maker, const char *format, const char *golden,
                          char *text(const uint8_t *bytes, size_t size))
 {

@@ -4,11 +4,11 @@
 
     tests/proof/cpython.py [-k DIR] [-o OPTION]... ANNOT PYTHON PACKAGE [MODULE...]
 
-ANNOT     the program, PACKAGE the folder that holds pyannot built for PYTHON
-          (tests/python/module_build.py makes one)
--o        an option of annot record, as -o=--trace-functions=exact
--k        keeps outcomes in DIR: modules that are there already are not run again
-MODULE    test_os ...; without one the whole suite
+    ANNOT     the program, PACKAGE the folder that holds pyannot built for PYTHON
+              (tests/python/module_build.py makes one)
+    -o        an option of annot record, as -o=--trace-functions=exact
+    -k        keeps outcomes in DIR: modules with kept outcomes are not run again
+    MODULE    test_os ...; without one the whole suite
 
 Outcomes are those of the suite's own report (--junit-xml), by the full name of each test, with the
 exit status. Tests that differ run alone twice more on both sides, and differ if no outcome is seen
@@ -31,7 +31,7 @@ LIMIT_S = 1200
 AGAIN = 2
 REASONS = pathlib.Path(__file__).with_name("cpython_reasons.txt")
 DIFFERS, TRACED, HANGS = " ", "+", "-"  # marks of its lines
-WHOLE = "(whole module)"  # stands for its exit status
+WHOLE = "(whole module)"  # key of its exit status
 NO_TESTS = "4"  # the suite's exit status where a module has no test for this machine
 
 
@@ -49,7 +49,7 @@ class Side:
             self.environment["ANNOT_PYTHON_PATH"] = arguments.package
 
     def outcomes(self, module, *options):
-        """{test: outcome} of a module. Foreign to both sides: a folder for whatever they leave."""
+        """{test: outcome} of a module. Separate for each side: a folder for its files."""
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.xml")
             recording = ["-o", os.path.join(folder, "r.annot"), "--"] if self.prefix else []
@@ -76,7 +76,7 @@ def read_report(path):
     """{test: "ok", "failure", "error" or "skipped"}."""
     try:
         cases = xml.parse(path).iter("testcase")
-    except (OSError, xml.ParseError):  # the module did not come to its end: the status says so
+    except (OSError, xml.ParseError):  # the module did not reach its end: the status shows it
         return {}
     kinds = {"failure", "error", "skipped"}
     return {case.get("name"): next((part.tag for part in case if part.tag in kinds), "ok")
@@ -96,7 +96,7 @@ def kept(folder, side, version, module):
 
 
 def still_different(sides, module, names, both):
-    """[(test, outcomes bare, recorded)] of those that have no outcome in common after more runs."""
+    """[(test, outcomes bare, recorded)] of the tests without a common outcome after more runs."""
     seen = {name: [{outcomes.get(name)} for outcomes in both] for name in names}
     patterns = [re.sub(r"[\[\]*?(].*", "*", name) for name in names if name != WHOLE]
     options = [word for pattern in patterns for word in ("-m", pattern)]
@@ -131,7 +131,7 @@ def entries(marks):
 
 
 def left_out(version, module):
-    """Options of the suite that leave out what hangs."""
+    """Options of the suite that leave out hanging tests."""
     return [word for versions, of_module, test, _ in entries(HANGS)
             if fnmatch.fnmatch(version, versions) and of_module == module for word in ("-i", test)]
 

@@ -93,7 +93,7 @@ GUNICORN = ("gunicorn", "-b", "127.0.0.1:PORT", "--no-control-socket", "wsgi:app
 UVICORN = ("uvicorn", "--port", "PORT", "--no-access-log", "asgi:app")
 WORKER = ("celery", "-A", "tasks", "worker", "-c", "2", "--without-gossip", "--without-mingle",
           "--without-heartbeat", "-l", "warning")
-# What is called so: (the command, the signal that stops it).
+# Per server: (the command, the signal that stops it).
 SERVERS = {
     "gunicorn": ((*GUNICORN, "-w", "2"), signal.SIGTERM),
     "gunicorn-threads": ((*GUNICORN, "--threads", "4"), signal.SIGINT),
@@ -112,7 +112,8 @@ SERVERS = {
                        "--metrics_exporter", "none", "--logs_exporter", "none", "python",
                        "with_flask.py", "PORT"), signal.SIGINT),
 }
-# Differs from run to run: times, numbers of processes and ports, addresses and identifiers.
+# Text that differs from run to run: times, numbers of processes and ports, addresses and
+# identifiers.
 VARIES = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.,]+Z?( \+0000)?|0x[0-9a-f]+|\b\d{3,}(\.\d+)?\b|"
                     r"\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}|"
                     r"\b[0-9a-f]{16,32}\b|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+ traces|"
@@ -139,7 +140,7 @@ class Run:
         return record + words if self.recorded else words
 
     def go(self):
-        """What somebody saw of it."""
+        """Runs it and returns the outcome that a client sees."""
         environment = dict(os.environ, PATH=f"{self.bin}:{os.environ['PATH']}", PYTHONHASHSEED="0",
                            C_FORCE_ROOT="1", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
                            DD_TRACE_STARTUP_LOGS="false", DD_REMOTE_CONFIGURATION_ENABLED="false")
@@ -183,7 +184,7 @@ class Run:
                               capture_output=True, text=True).stdout
 
     def output(self):
-        """Its lines without what varies; sorted, for processes write at once."""
+        """Its lines without the parts that vary; sorted, because processes write at once."""
         text = (self.folder / "output").read_text("utf-8", "replace")
         lines = {VARIES.sub("#", line).strip() for line in text.splitlines()}
         return sorted(line for line in lines if line and BY_CHANCE not in line
@@ -200,7 +201,7 @@ def fetch(url):
 
 
 def patiently(call, *arguments):
-    """What it returns, as soon as somebody listens."""
+    """Calls until it succeeds: the server may not listen yet."""
     until = time.monotonic() + LIMIT_S
     while True:
         try:
@@ -212,7 +213,7 @@ def patiently(call, *arguments):
 
 
 def judge(annot, path):
-    """What is wrong with a recording."""
+    """Returns the faults of a recording."""
     done = subprocess.run([annot, "info", "--json", path], capture_output=True, text=True,
                           check=False)
     told = json.loads(done.stdout) if done.returncode == 0 else {}
@@ -224,7 +225,7 @@ def judge(annot, path):
 
 
 def compare(arguments, name):
-    """Whether it was the same. Prints what was not."""
+    """Returns true if both runs agree. Prints the differences."""
     seen = []
     with tempfile.TemporaryDirectory() as top:
         for recorded in (False, True):

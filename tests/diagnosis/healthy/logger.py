@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes, while a thread writes what is logged."""
+"""Computes, while another thread writes log lines."""
 import logging.handlers
 import os
 import queue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An event loop with one task, which computes 200 ms at a stretch: nobody waits for it."""
+"""An event loop with one task, which computes 200 ms at a stretch without a waiting task."""
 import asyncio
 import time
 

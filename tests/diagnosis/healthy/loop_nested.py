@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The main task waits for another one, which computes 200 ms at a stretch: nobody else is there."""
+"""The main task waits for another one, which computes 200 ms at a stretch; there are no others."""
 import asyncio
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long computations are left to a thread, and the event loop goes on meanwhile."""
+"""Long computations are left to a thread, and the event loop runs on meanwhile."""
 import asyncio
 import hashlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Four workers get three short tasks; for all the rest of the time there is no pool."""
+"""Four workers get three short tasks; for the rest of the time the pool does not exist."""
 # also: serial, the main process has nearly all of the work
 import multiprocessing
 import time

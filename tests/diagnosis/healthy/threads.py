@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads whose work is done by code that lets go of the GIL."""
+"""Threads that do their work in code that releases the GIL."""
 import hashlib
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a file past the page cache, 8 MB at a time, and does nothing else, for 1.2 s."""
+"""Reads a file past the page cache, 8 MB at a time, without other work, for 1.2 s."""
 # says: waits for the disk in read_block
 import mmap
 import os

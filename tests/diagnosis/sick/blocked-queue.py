@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The main thread waits for items of a queue; the one that makes them needs 40 ms for each."""
+"""The main thread waits for items of a queue; their producer needs 40 ms for each."""
 # says: sleeps in produce
 import queue
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Asks a slow service for one thing after the other."""
+"""Sends requests to a slow service one after the other."""
 # says: sleeps in call_service
 import time
 

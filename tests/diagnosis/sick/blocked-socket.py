@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits for answers from another process that takes its time."""
+"""Waits for answers from another, slow process."""
 import os
 import socket
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints more than a terminal shows: its other end takes 16 kB every 50 ms, of 320 kB."""
+"""Prints faster than a terminal reads: its other end takes 16 kB every 50 ms, of 320 kB."""
 # says: waits for the terminal in show
 import os
 import pty

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds a large index of lists in dicts, which the collector goes through again and again."""
+"""Builds a large index of lists in dicts, which the garbage collector traverses again and again."""
 
 
 def index(count):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One thread that never waits, on a machine whose processors are all busy for others."""
+"""One thread that never waits, on a machine with all processors busy for others."""
 # beside: 2 busy processes for each processor
 import time
 

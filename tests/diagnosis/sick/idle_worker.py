@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A worker for each processor, and eight times as many tasks; one worker takes so long to start
-that none is left for it."""
+that no task is left for it."""
 import multiprocessing
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One task of an executor goes on for a second after all others."""
+"""One task of an executor runs for a second after all others."""
 # says: (work)
 # also: serial, while the last task goes on alone
 import concurrent.futures

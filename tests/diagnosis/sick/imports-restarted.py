@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A spawned worker for each processor, and a new one after every two tasks. Each imports a lot for
-tasks that do little."""
+small tasks."""
 import multiprocessing
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Spawned workers, one fewer than processors. Each imports a lot for tasks that do little."""
+"""Spawned workers, one fewer than processors. Each imports a lot for small tasks."""
 import multiprocessing
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports much and does little."""
+"""Imports a lot and does little."""
 import asyncio
 import concurrent.futures
 import email.message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server whose handler computes for 200 ms, eight times, while others wait for their answers."""
+"""A server with a handler that computes for 200 ms, eight times, while others wait for answers."""
 # says: render
 import asyncio
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A coroutine asks a slow service with a plain socket, 250 ms each time, six times."""
+"""A coroutine calls a slow service with a plain socket, 250 ms each time, six times."""
 # says: query
 import asyncio
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Millions of ranges, each of which does nothing, and a buffer that holds few of them."""
+"""Millions of empty ranges, and a buffer that holds few of them."""
 # says: --pool-size
 # record: --pool-size 64K
 from pyannot import annotate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Submits thousands of calls that do nothing, one by one."""
+"""Submits thousands of empty calls, one by one."""
 import concurrent.futures
 
 

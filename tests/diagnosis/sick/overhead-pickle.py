@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sends a megabyte of text to each task, which looks at one of them."""
+"""Sends a megabyte of texts to each task, which reads one of them."""
 import multiprocessing
 
 ROWS = [str(i) * 3 for i in range(60_000)]

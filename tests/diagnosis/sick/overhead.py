@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hands over thousands of tasks that do nothing."""
+"""Submits thousands of empty tasks."""
 # says: chunksize=
 import multiprocessing
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Eight workers that never wait, on however few processors there are."""
+"""Eight workers that never wait, on any number of processors."""
 import multiprocessing
 import os
 import time

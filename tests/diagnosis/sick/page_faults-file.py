@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goes four times through a mapped file of 256 MB of which nothing is in memory. A disk that brings
-a page in less than 1 ms does not count: such waits are not recorded one by one."""
+"""Goes four times through a mapped file of 256 MB that is not in memory. A disk that brings a page
+in less than 1 ms does not count: such waits are not recorded one by one."""
 import mmap
 import os
 import sys
@@ -10,7 +10,7 @@ import time
 SIZE = 256 << 20
 STEP = 2 << 20
 SLOW_S = 0.001
-WAITS_PART = 0.2  # from which on this machine can run it
+WAITS_PART = 0.2  # share of waits from which this machine can run it
 
 
 def make(file):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goes through memory whose pages another process brings, 10 ms each (userfaultfd), 120 of them."""
+"""Goes through memory of 120 pages that another process brings, 10 ms each (userfaultfd)."""
 import ctypes
 import fcntl
 import mmap

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for pyperf, for pyperformance_suite.py: runs what a benchmark would measure once and
-prints what came of it: a digest of the result, where there is one, and of what random numbers are
-left."""
+"""Stands in for pyperf, for pyperformance_suite.py: runs the measured code of a benchmark once and
+prints the outcome: a digest of the result, if there is one, and of the remaining random numbers."""
 
 import argparse
 import asyncio
