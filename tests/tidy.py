@@ -100,7 +100,7 @@ CYCLE_FILES = 8
 
 # Folders and pages within the budget of words.py.
 PLAIN = ["CONTRIBUTING.md", "NEWS.md", "README.md", "collector", "docs", "examples", "libannot",
-         "pyannot", "tools"]
+         "pyannot", "tests/fuzz", "tests/itt", "tests/nvtx", "tests/system", "tests/unit", "tools"]
 
 # The entries of the top folder; output of runs belongs elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",
