@@ -50,8 +50,8 @@ static void print_text(const struct trace *trace, uint32_t text)
     term_write(stderr, string->bytes, string->length);
 }
 
-void talk_tell_start(const struct talk_values *values, const struct trace *trace,
-                     const char *output)
+void talk_report_start(const struct talk_values *values, const struct trace *trace,
+                       const char *output)
 {
     const struct trace_sampling *sampling = trace_sampling_get(trace);
     char text[NUMBER_TEXT_SIZE];
@@ -74,7 +74,7 @@ void talk_tell_start(const struct talk_values *values, const struct trace *trace
     fputc('\n', stderr);
 }
 
-void talk_tell_facts(const struct talk_values *values, const struct trace *trace)
+void talk_report_facts(const struct talk_values *values, const struct trace *trace)
 {
     char text[NUMBER_TEXT_SIZE];
     for (uint32_t i = 0; values->verbose && i < trace_fact_count(trace); i++) {

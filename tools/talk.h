@@ -34,11 +34,11 @@ int talk_begin(const struct talk_values *values, int status);
 
 /* With --verbose, after creating the collector: prints the recording's path, and how threads are
  * sampled. */
-void talk_tell_start(const struct talk_values *values, const struct trace *trace,
-                     const char *output);
+void talk_report_start(const struct talk_values *values, const struct trace *trace,
+                       const char *output);
 
 /* With --verbose, at the end: prints the facts of the recording. */
-void talk_tell_facts(const struct talk_values *values, const struct trace *trace);
+void talk_report_facts(const struct talk_values *values, const struct trace *trace);
 
 /* Prints one line if threads were not sampled with the best rung: the rung used, the reason, and
  * the remedy as a hint. Prints nothing if the best rung was used, or sampling was disabled. */

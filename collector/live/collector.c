@@ -488,9 +488,9 @@ int collector_step(struct collector *collector)
     return error != 0 ? stop(collector, error) : 0;
 }
 
-int collector_tell_waiting(struct collector *collector)
+int collector_emit_waiting(struct collector *collector)
 {
-    return collector->sink.samples ? sampling_tell_waiting(&collector->sampling) : 0;
+    return collector->sink.samples ? sampling_emit_waiting(&collector->sampling) : 0;
 }
 
 void collector_note_exit(struct collector *collector, int pid, int wait_status)

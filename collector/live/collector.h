@@ -129,7 +129,7 @@ int collector_step(struct collector *collector);
 
 /* Without a file: passes unfinished stretches off the CPU to the sink with their length so far and
  * SAMPLE_UNFINISHED, again at each call. 0 or -errno. */
-int collector_tell_waiting(struct collector *collector);
+int collector_emit_waiting(struct collector *collector);
 
 /* Call when a child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);

@@ -485,7 +485,7 @@ static void run_recovery(struct recover_call *call, struct recovery *recovery)
 }
 
 /* Reports a session with a collector that holds the lock. */
-static void tell_living(const struct recover_call *call, const char *name)
+static void emit_living(const struct recover_call *call, const char *name)
 {
     struct collector_recovered what = {.living = true};
     struct annot_session session;
@@ -511,7 +511,7 @@ static int recover_session(struct recover_call *call, const char *name)
     if (error == -EINVAL) /* a FIFO, a folder: not made by a collector */
         unlinkat(call->directory->fd, name, 0);
     if (error == -EWOULDBLOCK)
-        tell_living(call, name);
+        emit_living(call, name);
     recovery_fini(recovery);
     free(recovery);
     return 0;

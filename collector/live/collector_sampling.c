@@ -145,9 +145,9 @@ int sampling_timeout_ms(const struct sampling *sampling, int most_ms)
     return sampler >= 0 && sampler < most_ms ? sampler : most_ms;
 }
 
-int sampling_tell_waiting(struct sampling *sampling)
+int sampling_emit_waiting(struct sampling *sampling)
 {
-    return sampling->sampler ? sampler_tell_waiting(sampling->sampler) : 0;
+    return sampling->sampler ? sampler_emit_waiting(sampling->sampler) : 0;
 }
 
 int sampling_finish(struct sampling *sampling)

@@ -49,7 +49,7 @@ int sampling_add_range(struct sampling *sampling, const struct sampler_range_wis
 /* 0 or -errno of the recording. */
 int sampling_step(struct sampling *sampling, const struct session_file *session);
 int sampling_finish(struct sampling *sampling);
-int sampling_tell_waiting(struct sampling *sampling);
+int sampling_emit_waiting(struct sampling *sampling);
 
 /* The time until a step is due, `most_ms` at most. */
 int sampling_timeout_ms(const struct sampling *sampling, int most_ms);

@@ -11,10 +11,10 @@
  * requests few more buffers, which are lost. */
 #include "gpu_buffers.h"
 
+#include "gpu_emit.h"
 #include "gpu_faults.h"
 #include "gpu_library.h"
 #include "gpu_session.h"
-#include "gpu_tell.h"
 #include "gpu_thread.h"
 
 #include <errno.h>
@@ -140,8 +140,8 @@ void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *
     (void)size;
     if (!buffer || at >= (size_t)buffer_count * BUFFER_BYTES || at % BUFFER_BYTES != 0 ||
         __atomic_exchange_n(&entries[number].is_ours, 1, __ATOMIC_RELAXED)) {
-        gpu_tell_count(GPU_COUNT_DROPPED, dropped);
-        gpu_tell_count(GPU_COUNT_UNKNOWN, 1); /* not one of the pool, or it came twice */
+        gpu_emit_count(GPU_COUNT_DROPPED, dropped);
+        gpu_emit_count(GPU_COUNT_UNKNOWN, 1); /* not one of the pool, or it came twice */
         return;
     }
     entries[number].buffer.valid = valid < BUFFER_BYTES ? valid : BUFFER_BYTES;
@@ -152,7 +152,7 @@ void CUPTIAPI gpu_buffer_completed(CUcontext context, uint32_t stream, uint8_t *
 
 void gpu_buffers_count_dropped(void)
 {
-    gpu_tell_count(GPU_COUNT_DROPPED, gpu_session_dropped());
+    gpu_emit_count(GPU_COUNT_DROPPED, gpu_session_dropped());
 }
 
 /* Returns memory that only a burst needed. */
@@ -171,7 +171,7 @@ static void stop_if_overrun(void)
     gpu_kinds_enable(false);
     snprintf(text, sizeof(text), "%u buffers too many at once: nothing more is recorded here",
              count);
-    gpu_tell_note(text);
+    gpu_emit_note(text);
 }
 
 void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))

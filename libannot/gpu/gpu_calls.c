@@ -207,13 +207,13 @@ static uint32_t make_name(bool is_driver, uint32_t call)
     char name[NAME_SIZE];
     if (!exact) {
         snprintf(name, sizeof(name), "%s call %u", is_driver ? "driver" : "runtime", call);
-        return gpu_tell_name(name);
+        return gpu_emit_name(name);
     }
     clean_name(exact, name);
     if (strcmp(name, exact) == 0)
-        return gpu_tell_name(name);
+        return gpu_emit_name(name);
     gpu_values_text(&values, GPU_KEY_FUNCTION, exact);
-    return gpu_tell_label(name, &values);
+    return gpu_emit_label(name, &values);
 }
 
 uint32_t gpu_api_name(bool is_driver, uint32_t call)

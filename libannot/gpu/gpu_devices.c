@@ -194,7 +194,7 @@ uint32_t gpu_device_label(uint32_t number)
     identify(number, device, &words);
     add_identity(&values, &words);
     gpu_device_text(number, text, sizeof(text));
-    return values.count ? gpu_tell_label(text, &values) : 0;
+    return values.count ? gpu_emit_label(text, &values) : 0;
 }
 
 static void tell(uint32_t number, const struct device *device)
@@ -210,10 +210,10 @@ static void tell(uint32_t number, const struct device *device)
     gpu_values_number(&values, GPU_KEY_DEVICE_MEMORY, (int64_t)device->limits.memory_bytes);
     add_identity(&values, &words);
     gpu_device_text(number, text, sizeof(text));
-    gpu_tell_fact("device", text, &values);
+    gpu_emit_fact("device", text, &values);
 }
 
-void gpu_device_tell(uint32_t number)
+void gpu_device_emit(uint32_t number)
 {
     struct device *device = device_of(number);
     if (!device || device->is_told)

@@ -19,11 +19,11 @@ double gpu_device_occupancy(uint32_t device, const struct gpu_shape *shape);
 /* "GPU 0: NAME". */
 void gpu_device_text(uint32_t device, char *text, size_t size);
 
-/* A label of gpu_tell_label(): the text with PCI address and UUID; 0: both unknown. */
+/* A label of gpu_emit_label(): the text with PCI address and UUID; 0: both unknown. */
 uint32_t gpu_device_label(uint32_t device);
 
 /* Records the device's properties, once per window. */
-void gpu_device_tell(uint32_t device);
+void gpu_device_emit(uint32_t device);
 /* Called when a window begins. */
 void gpu_devices_begin(void);
 

@@ -19,10 +19,10 @@
  * selects records in addition to work of the GPU (gpu_session.c), ANNOT_GPU_WINDOW the windows
  * (gpu_plan.c; "all"), ANNOT_GPU_BUDGET limits the cost (gpu_governor.c; 1 percent, 0: no
  * limit). */
+#include "gpu_emit.h"
 #include "gpu_library.h"
 #include "gpu_session.h"
 #include "gpu_settings.h"
-#include "gpu_tell.h"
 #include "gpu_thread.h"
 #include "gpu_trigger.h"
 
@@ -66,7 +66,7 @@ static void read_settings(void)
         return;
     gpu_settings.wanted = false;
     snprintf(text, sizeof(text), "ANNOT_GPU_WINDOW=%.200s: %s", window, wrong);
-    gpu_tell_note(text);
+    gpu_emit_note(text);
 }
 
 /* Adds a note for each recording that begins, now or later. */
@@ -113,6 +113,6 @@ int InitializeInjection(void)
     if (gpu_thread_start() == 0)
         (void)atexit(gpu_thread_end);
     else
-        gpu_tell_note("no thread could be started to read them");
+        gpu_emit_note("no thread could be started to read them");
     return 1;
 }

@@ -184,7 +184,7 @@ int gpu_thread_find(uint32_t system, struct gpu_origin *ret_origin)
 void gpu_threads_begin(void)
 {
     struct gpu_origin here;
-    gpu_tell_here(&here);
+    gpu_emit_here(&here);
     threads_since = here.time ? here.time : UINT64_MAX; /* no recording */
 }
 
@@ -226,7 +226,7 @@ int gpu_launches_open(void)
 static void count(int by)
 {
     __atomic_add_fetch(&launched, (uint64_t)(int64_t)by, __ATOMIC_RELAXED);
-    gpu_tell_count(GPU_COUNT_LAUNCHED, (uint64_t)(int64_t)by);
+    gpu_emit_count(GPU_COUNT_LAUNCHED, (uint64_t)(int64_t)by);
 }
 
 /* Enters the calling thread, once per window. */
@@ -243,7 +243,7 @@ void gpu_launch_begins(uint32_t correlation, bool launches)
 {
     struct slot *slot = &table[correlation % SLOTS];
     struct gpu_origin origin;
-    gpu_tell_here(&origin);
+    gpu_emit_here(&origin);
     __atomic_store_n(&slot->who, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->time, origin.time, __ATOMIC_RELEASE);
     __atomic_store_n(&slot->who, (uint64_t)origin.thread << 32 | correlation, __ATOMIC_RELEASE);
@@ -371,7 +371,7 @@ static const char *keep_text(const char *text)
 void gpu_node_captured(uint64_t id)
 {
     char text[TEXT_SIZE];
-    gpu_tell_open(text, sizeof(text));
+    gpu_emit_open(text, sizeof(text));
     pthread_mutex_lock(&nodes_lock);
     put_node(id, text[0] ? keep_text(text) : NULL);
     pthread_mutex_unlock(&nodes_lock);

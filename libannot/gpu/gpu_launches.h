@@ -6,7 +6,7 @@
 #ifndef ANNOT_GPU_LAUNCHES_H
 #define ANNOT_GPU_LAUNCHES_H
 
-#include "gpu_tell.h"
+#include "gpu_emit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ uint64_t gpu_launches_counted(void);
 void gpu_node_captured(uint64_t id);
 void gpu_node_cloned(uint64_t id, uint64_t original);
 
-/* Returns the ranges open when the node was captured, as gpu_tell_open() writes them; equal texts
+/* Returns the ranges open when the node was captured, as gpu_emit_open() writes them; equal texts
  * share one address, which stays valid. NULL: unknown, or no range. */
 const char *gpu_node_ranges(uint64_t id);
 

@@ -52,7 +52,7 @@ static uint32_t name_operation(const struct gpu_record *record, struct gpu_value
     gpu_values_number(values, GPU_KEY_ADDRESS, (int64_t)record->address);
     if (record->pool)
         gpu_values_number(values, GPU_KEY_POOL, (int64_t)record->pool);
-    return gpu_tell_label(takes ? "take memory" : "give memory back", &kind);
+    return gpu_emit_label(takes ? "take memory" : "give memory back", &kind);
 }
 
 static bool is_bytes(uint32_t counter)
@@ -82,7 +82,7 @@ static uint32_t name_unified(const struct gpu_record *record, struct gpu_values 
         gpu_values_number(values, GPU_KEY_BYTES, (int64_t)record->bytes);
     gpu_values_number(values, GPU_KEY_ADDRESS, (int64_t)record->address);
     gpu_values_text(&of_name, GPU_KEY_DIRECTION, counters[is_known ? record->sort : 0].direction);
-    return gpu_tell_label(counters[is_known ? record->sort : 0].name, &of_name);
+    return gpu_emit_label(counters[is_known ? record->sort : 0].name, &of_name);
 }
 
 uint32_t gpu_memory_name(const struct gpu_record *record, struct gpu_values *values)

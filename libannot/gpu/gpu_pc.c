@@ -88,7 +88,7 @@ static void give_up(const char *why)
     if (__atomic_exchange_n(&is_over, 1, __ATOMIC_RELAXED) != 0)
         return;
     snprintf(text, sizeof(text), WITHOUT "%s", why);
-    gpu_tell_note(text);
+    gpu_emit_note(text);
 }
 
 static bool any_sampled(void)
@@ -112,7 +112,7 @@ static void refuse(const char *function, CUptiResult result)
     if (!any_sampled())
         give_up(text);
     else
-        gpu_tell_note(text);
+        gpu_emit_note(text);
     gpu_thread_wake();
 }
 
@@ -126,7 +126,7 @@ bool gpu_pc_possible(void)
     if (!gpu_session_is_shared() || is_set(&is_over))
         return !is_set(&is_over);
     if (__atomic_exchange_n(&was_shared, 1, __ATOMIC_RELAXED) == 0)
-        gpu_tell_note(WITHOUT "another tool uses CUPTI, too");
+        gpu_emit_note(WITHOUT "another tool uses CUPTI, too");
     return false;
 }
 
@@ -135,7 +135,7 @@ bool gpu_pc_possible(void)
 static void tell(void *context, const struct gpu_pc *pc)
 {
     (void)context;
-    gpu_tell_pc(pc);
+    gpu_emit_pc(pc);
 }
 
 static void read_data(const struct gpu_pc_data *data, const struct gpu_pc_reasons *reasons)
@@ -147,7 +147,7 @@ static void read_data(const struct gpu_pc_data *data, const struct gpu_pc_reason
     wrong += gpu_pc_data_read(data, reasons, tell, NULL);
 }
 
-static void tell_of(int place)
+static void emit_of(int place)
 {
     CUpti_PCSamplingGetDataParams params = {.size = CUpti_PCSamplingGetDataParamsSize,
                                             .ctx = context_of(place),
@@ -163,15 +163,15 @@ static void tell_of(int place)
     }
 }
 
-static void tell_sums(void)
+static void emit_sums(void)
 {
     char text[128];
     if (sums.samples + sums.dropped + sums.others + sums.full != 0)
-        gpu_tell_pc_sums(&sums);
+        gpu_emit_pc_sums(&sums);
     if (wrong != 0) {
         snprintf(text, sizeof(text), "%lu records of stall reasons could not be read",
                  (unsigned long)wrong);
-        gpu_tell_note(text);
+        gpu_emit_note(text);
     }
     sums = (struct gpu_pc_sums){0};
     wrong = 0;
@@ -285,7 +285,7 @@ static void end(int place)
 {
     struct sampled *one = &sampled[place];
     if (one->reasons) {
-        tell_of(place);
+        emit_of(place);
         if (disable(context_of(place)) == CUPTI_SUCCESS)
             read_data(&one->configured, one->reasons);
         free_one(one);
@@ -306,7 +306,7 @@ void gpu_pc_met(CUcontext context)
     if (find(context) < 0 && place >= 0)
         begin(context, place);
     else if (place < 0 && __atomic_exchange_n(&is_full, 1, __ATOMIC_RELAXED) == 0)
-        gpu_tell_note("stall reasons are recorded of 16 contexts, not of all");
+        gpu_emit_note("stall reasons are recorded of 16 contexts, not of all");
     pthread_mutex_unlock(&lock);
     clock_gettime(CLOCK_MONOTONIC, &after);
     gpu_governor_add((uint64_t)((after.tv_sec - before.tv_sec) * INT64_C(1000000000) +
@@ -329,24 +329,24 @@ void gpu_pc_unloads(CUcontext context)
     if (!context || find(context) < 0)
         return;
     if (!take_lock(UNLOAD_NS)) {
-        gpu_tell_note("stall reasons of a module that was unloaded may be another one's");
+        gpu_emit_note("stall reasons of a module that was unloaded may be another one's");
         return;
     }
     int place = find(context);
     if (place >= 0 && sampled[place].reasons)
-        tell_of(place);
+        emit_of(place);
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- Our thread ------------------------------------------------------------------------------ */
 
-void gpu_pc_tell(void)
+void gpu_pc_emit(void)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < CONTEXTS; i++)
         if (sampled[i].reasons)
-            tell_of(i);
-    tell_sums();
+            emit_of(i);
+    emit_sums();
     pthread_mutex_unlock(&lock);
 }
 
@@ -357,7 +357,7 @@ void gpu_pc_shut(void)
     for (int i = 0; i < CONTEXTS; i++)
         if (sampled[i].reasons)
             end(i);
-    tell_sums();
+    emit_sums();
     __atomic_store_n(&is_full, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
 }

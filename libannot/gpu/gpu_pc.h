@@ -6,7 +6,7 @@
 #ifndef ANNOT_GPU_PC_H
 #define ANNOT_GPU_PC_H
 
-#include "gpu_tell.h"
+#include "gpu_emit.h"
 
 #include <cupti.h>
 #include <cupti_pcsampling.h>
@@ -59,7 +59,7 @@ bool gpu_pc_possible(void);
 
 /* The thread of gpu_thread.c: reports the samples so far; shut also ends sampling, with the window.
  */
-void gpu_pc_tell(void);
+void gpu_pc_emit(void);
 void gpu_pc_shut(void);
 
 /* In a forked child. */

@@ -4,8 +4,8 @@
 #ifndef ANNOT_GPU_RECORDS_H
 #define ANNOT_GPU_RECORDS_H
 
+#include "gpu_emit.h"
 #include "gpu_library.h"
-#include "gpu_tell.h"
 
 #include <cupti.h>
 #include <stdbool.h>

@@ -195,7 +195,7 @@ int gpu_session_open(CUpti_CallbackFunc on_call, char *text, size_t size)
 void gpu_session_shut(void)
 {
     if (session.is_shared)
-        gpu_buffers_drain(gpu_spans_tell);
+        gpu_buffers_drain(gpu_spans_emit);
     leave();
 }
 
@@ -269,11 +269,11 @@ void gpu_session_anchor(void)
     if (!session.has_cupti_clock)
         return;
     uint64_t begin_ns = clock_ns();
-    gpu_tell_here(&before);
+    gpu_emit_here(&before);
     bool is_read = cupti.get_timestamp_v2(session.subscriber, &raw) == CUPTI_SUCCESS;
-    gpu_tell_here(&after);
+    gpu_emit_here(&after);
     if (is_read && before.time && after.time)
-        gpu_tell_anchor(raw, before.time + (after.time - before.time) / 2,
+        gpu_emit_anchor(raw, before.time + (after.time - before.time) / 2,
                         (uint32_t)((clock_ns() - begin_ns) / 2));
 }
 

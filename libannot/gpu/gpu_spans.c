@@ -99,8 +99,8 @@ static struct known make_known(const struct gpu_shape *shape, uint32_t now)
     struct texts texts;
     const char *name = shape->name ? shape->name : "kernel";
     add_shape(shape, &values, &texts);
-    uint32_t id = gpu_tell_label(name, &values);
-    return (struct known){*shape, id, now, id == gpu_tell_name(name)};
+    uint32_t id = gpu_emit_label(name, &values);
+    return (struct known){*shape, id, now, id == gpu_emit_name(name)};
 }
 
 static struct known find_shape(const struct gpu_shape *shape)
@@ -215,20 +215,20 @@ static uint32_t make_name(const struct gpu_record *record, const char *captured_
         gpu_values_text(&values, GPU_KEY_MEMORY, gpu_memory_kind(record->destination));
         break;
     case GPU_WAIT:
-        return gpu_tell_name(waits[sort < COUNT(waits) ? sort : 0]);
+        return gpu_emit_name(waits[sort < COUNT(waits) ? sort : 0]);
     case GPU_JIT:
-        return gpu_tell_name(compilations[sort < COUNT(compilations) ? sort : 0]);
+        return gpu_emit_name(compilations[sort < COUNT(compilations) ? sort : 0]);
     case GPU_OVERHEAD:
-        return gpu_tell_name(overhead_text(sort));
+        return gpu_emit_name(overhead_text(sort));
     case GPU_EVENT:
-        return gpu_tell_name("event");
+        return gpu_emit_name("event");
     default:
         break;
     }
     if (record->graph)
         gpu_values_number(&values, GPU_KEY_GRAPH, record->graph);
     gpu_values_text(&values, GPU_KEY_CAPTURED, captured_in);
-    return gpu_tell_label(record->kind == GPU_COPY  ? copies[sort].name
+    return gpu_emit_label(record->kind == GPU_COPY  ? copies[sort].name
                           : record->kind == GPU_SET ? "set"
                                                     : "graph",
                           &values);
@@ -291,7 +291,7 @@ static bool set_origin(const struct gpu_record *record, struct gpu_span *span)
     if (span->answers)
         gpu_launch_answered();
     if (is_launched(record) && !found)
-        gpu_tell_count(GPU_COUNT_ORPHANS, 1);
+        gpu_emit_count(GPU_COUNT_ORPHANS, 1);
     return true;
 }
 
@@ -303,7 +303,7 @@ static bool set_event_time(struct gpu_span *span)
     return span->origin.time != 0;
 }
 
-static void tell_span(const struct gpu_record *record)
+static void emit_span(const struct gpu_record *record)
 {
     struct gpu_values values = {0};
     struct gpu_span span = {
@@ -327,8 +327,8 @@ static void tell_span(const struct gpu_record *record)
     if (record->kind == GPU_UNIFIED && span.end_ns < span.begin_ns)
         span.end_ns = span.begin_ns; /* some of these lack an end */
     if (is_launched(record))
-        gpu_device_tell(record->device);
-    gpu_tell_span(&span);
+        gpu_device_emit(record->device);
+    gpu_emit_span(&span);
 }
 
 static void tell(void *context, const struct gpu_record *record)
@@ -339,17 +339,17 @@ static void tell(void *context, const struct gpu_record *record)
     else if (record->kind == GPU_DEVICE)
         gpu_device_met(record);
     else if (record->kind != GPU_CALL || record->thread != *own_thread)
-        tell_span(record);
+        emit_span(record);
 }
 
-void gpu_spans_tell(const struct gpu_buffer *buffer)
+void gpu_spans_emit(const struct gpu_buffer *buffer)
 {
     uint32_t own_thread = (uint32_t)syscall(SYS_gettid);
     gpu_session_anchor();
     uint64_t unknown =
         gpu_records_read(gpu_session_next, buffer->bytes, buffer->valid, tell, &own_thread);
     gpu_session_anchor();
-    gpu_tell_count(GPU_COUNT_UNKNOWN, unknown);
-    gpu_tell_count(GPU_COUNT_DROPPED, buffer->dropped);
-    gpu_tell_names();
+    gpu_emit_count(GPU_COUNT_UNKNOWN, unknown);
+    gpu_emit_count(GPU_COUNT_DROPPED, buffer->dropped);
+    gpu_emit_names();
 }

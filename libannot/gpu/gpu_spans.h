@@ -7,7 +7,7 @@
 #include "gpu_buffers.h"
 
 /* Records the spans of a buffer. */
-void gpu_spans_tell(const struct gpu_buffer *buffer);
+void gpu_spans_emit(const struct gpu_buffer *buffer);
 
 /* Forgets names of kernels: CUPTI was finalized, which invalidates their addresses. */
 void gpu_shapes_forget(void);

@@ -78,7 +78,7 @@ static void sleep_until_woken(void)
 {
     uint32_t before = load(&wakes);
     __atomic_store_n(&is_sleeping, 1, __ATOMIC_SEQ_CST);
-    gpu_buffers_drain(gpu_spans_tell);
+    gpu_buffers_drain(gpu_spans_emit);
     if (load(&state) == STATE_RUNS)
         futex_wait(&wakes, before, LOOK_NS);
     __atomic_store_n(&is_sleeping, 0, __ATOMIC_SEQ_CST);
@@ -88,18 +88,18 @@ static void sleep_until_woken(void)
  */
 
 /* Reports a tool that the window may keep from using CUPTI. */
-static void tell_kept_out(void)
+static void emit_kept_out(void)
 {
     char text[128];
     const char *tool = gpu_library_of_tool();
     if (!tool || gpu_session_is_shared())
         return;
     snprintf(text, sizeof(text), "%s gets no kernels while annot records them", tool);
-    gpu_tell_note(text);
+    gpu_emit_note(text);
 }
 
 /* Emits the cost of a window itself, shown as CUPTI's own overhead. */
-static void tell_switches(void)
+static void emit_switches(void)
 {
     static const char *const names[] = {[GPU_SWITCH_SHUT] = "overhead: window shuts",
                                         [GPU_SWITCH_OPENED] = "overhead: window opens",
@@ -109,20 +109,20 @@ static void tell_switches(void)
     struct gpu_switch one;
     while (gpu_window_take_switch(&one)) {
         const struct gpu_span span = {
-            .name = gpu_tell_name(names[one.kind]),
+            .name = gpu_emit_name(names[one.kind]),
             .kind = GPU_OVERHEAD,
             .begin_ns = one.begin_ns,
             .end_ns = one.end_ns,
         };
-        gpu_tell_span(&span);
+        gpu_emit_span(&span);
         if (one.kind != GPU_SWITCH_OPENED && one.kind != GPU_SWITCH_SHUT)
             continue;
         char version[32];
         one.cupti = gpu_fault_version(cupti.version, version);
-        gpu_tell_switch(&one);
+        gpu_emit_switch(&one);
         bool opened = one.kind == GPU_SWITCH_OPENED;
         if (opened && told_session != session)
-            tell_kept_out();
+            emit_kept_out();
         if (opened)
             told_session = session;
         if (one.by_program)
@@ -130,11 +130,11 @@ static void tell_switches(void)
     }
 }
 
-static void tell_failure(void)
+static void emit_failure(void)
 {
     char text[512];
     if (gpu_window_take_failure(text, sizeof(text)))
-        gpu_tell_note(text);
+        gpu_emit_note(text);
 }
 
 /* Shuts the window even if it is wanted. */
@@ -149,7 +149,7 @@ static void shut(void)
 static void meet_session(uint64_t now)
 {
     for (int i = 0; i < GPU_COMPLAINTS && gpu_settings.complaints[i]; i++)
-        gpu_tell_note(gpu_settings.complaints[i]);
+        gpu_emit_note(gpu_settings.complaints[i]);
     if (gpu_settings.nodes != gpu_settings.nodes_asked)
         shut();
     gpu_settings.nodes = gpu_settings.nodes_asked;
@@ -187,7 +187,7 @@ static bool has_library(void)
         return cupti.is_found;
     looked = session;
     if (gpu_library_find(text, sizeof(text)) != 0)
-        gpu_tell_note(text);
+        gpu_emit_note(text);
     return cupti.is_found;
 }
 
@@ -200,7 +200,7 @@ static void govern(void)
     if (!gpu_governor_look(&governor, now_ns(), gpu_governor_cost() + own_ns))
         return;
     gpu_governor_say(&governor, text, sizeof(text));
-    gpu_tell_note(text);
+    gpu_emit_note(text);
     shut(); /* it opens again, with other kinds */
     gpu_settings.nodes = governor.level == GPU_LEVEL_NODES;
 }
@@ -208,9 +208,9 @@ static void govern(void)
 /* Checks everything that a window depends on. */
 static void look(void)
 {
-    uint64_t now = gpu_tell_is_on();
-    uint32_t wishes = gpu_tell_wishes();
-    if (gpu_tell_is_on() != now)
+    uint64_t now = gpu_emit_is_on();
+    uint32_t wishes = gpu_emit_wishes();
+    if (gpu_emit_is_on() != now)
         wishes = 0; /* of another recording */
     bool is_on = is_recorded(now, wishes) && has_library();
     if (is_on)
@@ -219,14 +219,14 @@ static void look(void)
     gpu_window_allow(is_on && !(wishes & GPU_WISH_OFF) && governor.level != GPU_LEVEL_OFF);
     gpu_window_follow(false);
     gpu_window_shut();
-    tell_switches();
-    tell_failure();
+    emit_switches();
+    emit_failure();
 }
 
 static void finish(void)
 {
     shut();
-    tell_switches();
+    emit_switches();
 }
 
 static void *run(void *unused)
@@ -255,7 +255,7 @@ int gpu_thread_start(void)
     pthread_t thread;
     if (load(&state) != STATE_NONE)
         return 0;
-    if (gpu_tell_is_on()) /* the first launch may come before the thread runs */
+    if (gpu_emit_is_on()) /* the first launch may come before the thread runs */
         look();
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);

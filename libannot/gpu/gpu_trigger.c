@@ -53,7 +53,7 @@ static void give_plan(void)
 /* Resets the plan for another recording. */
 static void meet_session(void)
 {
-    uint64_t now = gpu_tell_is_on();
+    uint64_t now = gpu_emit_is_on();
     if (now == session || now == 0)
         return;
     session = now;
@@ -134,7 +134,7 @@ int gpu_trigger_start(void)
     wanted = plan->wanted;
     if (plan->kind == GPU_PLAN_SIGNAL)
         return catch_signal(plan->signal);
-    return plan->name[0] ? gpu_tell_watch(plan->name, plan->domain, on_range) : 0;
+    return plan->name[0] ? gpu_emit_watch(plan->name, plan->domain, on_range) : 0;
 }
 
 void gpu_trigger_forget(void)

@@ -3,7 +3,7 @@
 #ifndef ANNOT_GPU_VALUES_H
 #define ANNOT_GPU_VALUES_H
 
-#include "gpu_tell.h"
+#include "gpu_emit.h"
 
 #include <stdint.h>
 

@@ -149,7 +149,7 @@ static void open_window(bool by_program)
     gpu_kinds_enable(true);
     is_collecting = true;
     __atomic_store_n(&taking_since, UINT64_MAX, __ATOMIC_RELAXED);
-    gpu_tell_count(GPU_COUNT_OPENED, 1);
+    gpu_emit_count(GPU_COUNT_OPENED, 1);
     note_switch(GPU_SWITCH_OPENED, by_program, begin_ns);
 }
 
@@ -239,7 +239,7 @@ static void settle(void)
         const struct timespec turn = {.tv_nsec = i == 0 ? 0 : SETTLE_NS};
         (void)nanosleep(&turn, NULL);
         gpu_session_flush(false);
-        gpu_buffers_drain(gpu_spans_tell);
+        gpu_buffers_drain(gpu_spans_emit);
     }
 }
 
@@ -271,9 +271,9 @@ void gpu_window_shut(void)
     settle();
     if (!end_window(begin_ns))
         return;
-    gpu_buffers_drain(gpu_spans_tell);
-    gpu_tell_counts();
-    gpu_tell_count(GPU_COUNT_SHUT, 1);
+    gpu_buffers_drain(gpu_spans_emit);
+    gpu_emit_counts();
+    gpu_emit_count(GPU_COUNT_SHUT, 1);
 }
 
 bool gpu_window_keeps(const struct gpu_record *record)
@@ -285,7 +285,7 @@ bool gpu_window_keeps(const struct gpu_record *record)
         (is_called && gpu_session_clock() == GPU_CLOCK_MONOTONIC && record->begin_ns >= since &&
          record->begin_ns < until))
         return true;
-    gpu_tell_count(GPU_COUNT_OUTSIDE, 1);
+    gpu_emit_count(GPU_COUNT_OUTSIDE, 1);
     return false;
 }
 
@@ -294,7 +294,7 @@ void gpu_window_flush(void)
     pthread_mutex_lock(&lock);
     if (is_collecting) {
         gpu_session_flush(false);
-        gpu_pc_tell();
+        gpu_pc_emit();
     }
     pthread_mutex_unlock(&lock);
 }

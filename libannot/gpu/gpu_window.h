@@ -4,8 +4,8 @@
 #ifndef ANNOT_GPU_WINDOW_H
 #define ANNOT_GPU_WINDOW_H
 
+#include "gpu_emit.h"
 #include "gpu_records.h"
-#include "gpu_tell.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@ static int is_this_library(const void *function)
 }
 
 /* Reports the failure: the original loader cannot, because it loads annot instead. */
-static void tell_failure(const char *variable)
+static void emit_failure(const char *variable)
 {
     char text[ANNOT_PROCESS_NOTE_MAX + 1];
     const char *why = dlerror();
@@ -35,6 +35,6 @@ void *inject_next_function(const char *variable, const char *function, int is_ne
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     void *found = library ? dlsym(library, function) : NULL;
     if (!library || (!found && is_needed))
-        tell_failure(variable);
+        emit_failure(variable);
     return found && !is_this_library(found) ? found : NULL;
 }

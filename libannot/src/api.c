@@ -58,7 +58,7 @@ annot_domain annot_domain_create(const char *name)
 {
     FORWARD_VALUE(domain_create, 0, name);
     uint16_t number = intern_numbered(name, ANNOT_STRING_DOMAIN, 0);
-    process_tell_numbers();
+    process_emit_numbers();
     return number;
 }
 
@@ -66,7 +66,7 @@ annot_category annot_category_create(annot_domain domain, const char *name)
 {
     FORWARD_VALUE(category_create, 0, domain, name);
     uint16_t number = intern_numbered(name, ANNOT_STRING_CATEGORY, domain);
-    process_tell_numbers();
+    process_emit_numbers();
     return number;
 }
 
@@ -384,7 +384,7 @@ static uint16_t observe(struct string_key *name, uint32_t who)
     scratch_give(scratch);
     if (number == 0)
         process_leave_name();
-    process_tell_numbers();
+    process_emit_numbers();
     return number;
 }
 
@@ -527,7 +527,7 @@ void annot_counter_unit(annot_domain domain, const char *counter, const char *un
     uint32_t id = scratch ? intern_unit(scratch, domain, counter, unit) : 0;
     scratch_give(scratch);
     if (id)
-        process_tell_string(id);
+        process_emit_string(id);
     errno = error;
 }
 

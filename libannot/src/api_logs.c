@@ -431,7 +431,7 @@ void annot_abort_note(const char *text)
 
 /* ---- Notes about the process ----------------------------------------------------------------- */
 
-static void tell_remark(const char *text)
+static void emit_remark(const char *text)
 {
     int cancel, error = errno;
     struct refusal ignored;
@@ -443,7 +443,7 @@ static void tell_remark(const char *text)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int directory_fd = directory_open(&ignored);
     if (directory_fd >= 0) {
-        remarks_tell_one(directory_fd, session_id, text);
+        remarks_emit_one(directory_fd, session_id, text);
         close(directory_fd);
     }
     pthread_setcancelstate(cancel, &cancel);
@@ -459,7 +459,7 @@ void annot_process_note(const char *text)
     uint32_t index = remarks_take(clean, text);
     if (index == REMARKS_NONE)
         return;
-    tell_remark(clean);
+    emit_remark(clean);
     remarks_keep(index, clean);
 }
 

@@ -239,7 +239,7 @@ static APART annot_queue intern_queue(const struct queue *queue)
     text_append_clean(at, end, queue->name);
     uint32_t id = intern_text(text, ANNOT_STRING_QUEUE);
     scratch_give(text);
-    process_tell_string(id); /* a queue with spans may have a new name */
+    process_emit_string(id); /* a queue with spans may have a new name */
     return id;
 }
 

@@ -364,7 +364,7 @@ static APART void emit_watched(struct control *control, struct emission *emissio
     annot_signal_fence();
     control->generation = generation;
     if (news.time)
-        watch_tell(&news);
+        watch_emit(&news);
 }
 
 __attribute__((noinline, cold)) void emit_from(struct emission *emission, uintptr_t frame)

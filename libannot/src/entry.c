@@ -63,7 +63,7 @@ static void nested_lose(struct control *control, const struct emission *emission
     }
     process_lose(ANNOT_LOSS_INTERRUPTED);
     if (control->shadow) /* a child may live and end in the handler that made it */
-        process_tell_losses(annot_gate_v1.generation);
+        process_emit_losses(annot_gate_v1.generation);
 }
 
 /* Counts the event, which cannot be recorded; the next uninterrupted event corrects the stack. */
@@ -178,7 +178,7 @@ static struct control *join(uint64_t generation)
         stream_attach(control, segment);
     }
     process_flush(segment);
-    named_tell(control);
+    named_emit(control);
     control->attached_generation = generation;
     annot_signal_fence();
     control->generation = generation;

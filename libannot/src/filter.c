@@ -115,7 +115,7 @@ static APART void apply(struct annot_control *control, const struct annot_filter
 static void raise_next(struct segment *segment, uint32_t next)
 {
     uint32_t old = annot_load_relaxed(&segment->filter_next);
-    /* Partner: the load in process_tell_number. */
+    /* Partner: the load in process_emit_number. */
     while (old < next && !annot_cas_acq_rel(&segment->filter_next, &old, next))
         continue;
 }
@@ -192,6 +192,6 @@ static APART void take_capture(int directory_fd, struct segment *segment)
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
 {
     take_capture(directory_fd, segment);
-    remarks_tell(directory_fd, segment->session_id);
+    remarks_emit(directory_fd, segment->session_id);
     apply_in_scratch(directory_fd, segment, 0, sequence);
 }

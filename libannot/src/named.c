@@ -52,12 +52,12 @@ void named_keep(int32_t tid, uint32_t name)
     int32_t pid = getpid();
     forget_parents(pid);
     uint64_t *place = find_place(pid, (uint32_t)tid);
-    /* Of two concurrent stores to one entry, the last one stays. Partner: named_tell. */
+    /* Of two concurrent stores to one entry, the last one stays. Partner: named_emit. */
     if (place && name)
         annot_store_relaxed(place, (uint64_t)(uint32_t)tid << 32 | name);
 }
 
-void named_tell(struct control *control)
+void named_emit(struct control *control)
 {
     int32_t pid = getpid();
     if (!control->thread || annot_load_relaxed(&named_pid) != pid ||

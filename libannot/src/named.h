@@ -13,6 +13,6 @@ void named_keep(int32_t tid, uint32_t name);
 
 /* Emits them, from the first thread of the process in a segment. The control block is not ready
  * yet, and signals are blocked. */
-void named_tell(struct control *control);
+void named_emit(struct control *control);
 
 #endif

@@ -38,7 +38,7 @@ static void lose(struct segment *segment, uint32_t cause, uint64_t count)
 }
 
 /* Counts all that a thread without any later block ever committed and lost. */
-static void tell_thread(struct segment *segment, const struct annot_block *block)
+static void emit_thread(struct segment *segment, const struct annot_block *block)
 {
     lose(segment, ANNOT_LOSS_OVERWRITTEN, block->records_before + count_records(block));
     for (uint32_t cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
@@ -90,7 +90,7 @@ static void count_last(struct segment *segment, uint32_t index)
 {
     uint32_t *word = &segment->block_states[index];
     if (!PLANTED(BUG_LAST_UNCOUNTED))
-        tell_thread(segment, segment_block(segment, index));
+        emit_thread(segment, segment_block(segment, index));
     TESTPOINT("overwrite:counted");
     annot_store_release(word, annot_load_relaxed(word) & ~(uint32_t)ANNOT_BLOCK_STATE_MASK);
 }

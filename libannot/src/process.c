@@ -190,7 +190,7 @@ static APART int create_and_publish(int directory_fd, const struct session *sess
         segment_discard(directory_fd, made, &identity);
         return -EAGAIN;
     }
-    process_tell_numbers();
+    process_emit_numbers();
     if (annot_load_acquire(&wiped->off_generation) == generation) /* partner: take_no_part */
         annot_store_release(&wiped->off_generation, UINT64_C(0));
     last_identity = identity.hash;
@@ -208,7 +208,7 @@ static void move_to_place(uint64_t place, int cause)
 }
 
 /* Reports that this process cannot take part and why, or ends the report. */
-static APART void tell_refusal(int found, uint64_t session_id, uint64_t generation)
+static APART void emit_refusal(int found, uint64_t session_id, uint64_t generation)
 {
     uint64_t place = annot_load_acquire(&wiped->refused_place); /* partner: the exchange below */
     if (found >= 0) {
@@ -251,7 +251,7 @@ static APART void decide(uint64_t generation)
         if (error && error != -EAGAIN)
             found = error;
     }
-    tell_refusal(found, session.id, generation);
+    emit_refusal(found, session.id, generation);
     if (refusals_may_pass(-found))
         put_off(generation);
     else if (found <= 0)
@@ -384,7 +384,7 @@ void process_lose(enum annot_loss cause)
 {
     if (!wiped)
         return;
-    /* Partner: tell_refusal. */
+    /* Partner: emit_refusal. */
     __atomic_fetch_add(&wiped->lost[cause], 1, __ATOMIC_SEQ_CST);
     uint64_t place = __atomic_load_n(&wiped->refused_place, __ATOMIC_SEQ_CST);
     if (refusals_is_place(place, annot_gate_v1.generation))
@@ -473,7 +473,7 @@ void process_set_name(uint32_t name)
     proc_restore_signals(before);
 }
 
-void process_tell_string(uint32_t id)
+void process_emit_string(uint32_t id)
 {
     uint64_t before = proc_block_signals(); /* a handler that forks would lose the segment */
     struct segment *segment = wiped ? current_get() : NULL;
@@ -484,7 +484,7 @@ void process_tell_string(uint32_t id)
     proc_restore_signals(before);
 }
 
-void process_tell_numbers(void)
+void process_emit_numbers(void)
 {
     int cancel, error = errno;
     struct segment *segment = wiped ? annot_load_acquire(&wiped->current) : NULL;
@@ -504,7 +504,7 @@ void process_tell_numbers(void)
     errno = error;
 }
 
-void process_tell_losses(uint64_t generation)
+void process_emit_losses(uint64_t generation)
 {
     uint64_t before = proc_block_signals();
     struct segment *segment = process_join(generation);

@@ -57,16 +57,16 @@ uint32_t process_intern(const struct string_key *key);
 void process_miss(void);
 void process_flush(struct segment *segment);
 /* The same at once, for a thread that cannot join. */
-void process_tell_losses(uint64_t generation);
+void process_emit_losses(uint64_t generation);
 void process_misuse(struct segment *segment, enum annot_misuse misuse);
 
 void process_set_name(uint32_t name);
 /* Copies a string that no record refers to into the segment. */
-void process_tell_string(uint32_t id);
+void process_emit_string(uint32_t id);
 
 /* Copies new domains and categories into the segment and its masks, before they are used. Cost,
  * without new ones: three loads. */
-void process_tell_numbers(void);
+void process_emit_numbers(void);
 
 /* Without a recording: releases the segment of the last one. For moments off an event's path. */
 void process_let_go(void);

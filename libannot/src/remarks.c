@@ -16,7 +16,7 @@ static char remarks[REMARKS_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: the index's 
 static uint32_t taken;                                        /* W: all, atomic */
 static uint32_t ready;                                        /* bits; W: all, atomic */
 
-APART void remarks_tell_one(int directory_fd, uint64_t session_id, const char *text)
+APART void remarks_emit_one(int directory_fd, uint64_t session_id, const char *text)
 {
     char line[LINE_SIZE];
     const char *end = line + sizeof(line);
@@ -28,12 +28,12 @@ APART void remarks_tell_one(int directory_fd, uint64_t session_id, const char *t
     session_add_line(directory_fd, session_id, line, (uint32_t)(at - line));
 }
 
-void remarks_tell(int directory_fd, uint64_t session_id)
+void remarks_emit(int directory_fd, uint64_t session_id)
 {
     uint32_t known = annot_load_acquire(&ready); /* partner: remarks_keep */
     for (uint32_t i = 0; i < REMARKS_MAX && known >> i != 0; i++)
         if (known >> i & 1)
-            remarks_tell_one(directory_fd, session_id, remarks[i]);
+            remarks_emit_one(directory_fd, session_id, remarks[i]);
 }
 
 static int is_known(const char *text)
@@ -72,5 +72,5 @@ uint32_t remarks_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text)
 void remarks_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1])
 {
     memcpy(remarks[index], clean, sizeof(remarks[index]));
-    annot_fetch_or_release(&ready, 1U << index); /* partner: remarks_tell, is_known */
+    annot_fetch_or_release(&ready, 1U << index); /* partner: remarks_emit, is_known */
 }

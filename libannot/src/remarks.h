@@ -12,8 +12,8 @@
 #define REMARKS_NONE UINT32_MAX
 
 /* Write the line of one remark, or of all stored ones, into a session's file. */
-void remarks_tell_one(int directory_fd, uint64_t session_id, const char *text);
-void remarks_tell(int directory_fd, uint64_t session_id);
+void remarks_emit_one(int directory_fd, uint64_t session_id, const char *text);
+void remarks_emit(int directory_fd, uint64_t session_id);
 
 /* Copies a text as a field of a line, and reserves an index for it. REMARKS_NONE: it is stored
  * already, or all are taken. */

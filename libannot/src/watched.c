@@ -188,7 +188,7 @@ void watch_popped(struct control *control)
 }
 
 /* Ends first: new ranges begin after them. */
-APART void watch_tell(const struct watch_news *news)
+APART void watch_emit(const struct watch_news *news)
 {
     for (uint32_t i = 0; i < ANNOT_WATCHES_MAX; i++)
         for (uint32_t left = news->ended[i + 1]; left > 0; left--)
@@ -232,7 +232,7 @@ APART void watch_detach(struct control *control)
     if (news.time == 0)
         return;
     news.time = clock_now();
-    watch_tell(&news);
+    watch_emit(&news);
 }
 
 /* ---- Watches --------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  * thread's stack are listed in its struct keep, by the number of its own ranges around them; those
  * of a range with an id in bits of the id that the program has and no record shows.
  *
- * Threads: any, also signal handlers; all but watch_tell with the BUSY mark. */
+ * Threads: any, also signal handlers; all but watch_emit with the BUSY mark. */
 #ifndef ANNOT_WATCHED_H
 #define ANNOT_WATCHED_H
 
@@ -55,7 +55,7 @@ void watch_see(struct control *control, struct emission *emission, struct watch_
 void watch_note(struct control *control, struct emission *emission, uint32_t own,
                 struct watch_news *news);
 /* Calls the watches. Without the BUSY mark. */
-void watch_tell(const struct watch_news *news);
+void watch_emit(const struct watch_news *news);
 
 /* levels_pop: one of the thread's own ranges was closed. */
 void watch_popped(struct control *control);

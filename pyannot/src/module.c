@@ -72,7 +72,7 @@ static PyObject *naming_offer_thread(PyObject *module, PyObject *name)
     return name_with(module, name, annot_name_thread);
 }
 
-static PyObject *naming_tell_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *naming_emit_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (count != 2) {
         PyErr_SetString(PyExc_TypeError, "tell_thread_name() takes 2 arguments");
@@ -198,7 +198,7 @@ static PyMethodDef observe_functions[] = {
      PyDoc_STR("offer_process_name(name, /)\n--\n\nUnless the program has named it itself.")},
     {"offer_thread_name", naming_offer_thread, METH_O,
      PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
-    {"tell_thread_name", (PyCFunction)(void (*)(void))naming_tell_thread, METH_FASTCALL,
+    {"tell_thread_name", (PyCFunction)(void (*)(void))naming_emit_thread, METH_FASTCALL,
      PyDoc_STR("tell_thread_name(number, name, /)\n--\n\nOf any thread of this process.")},
     {"imports_watch", imports_watch, METH_O,
      PyDoc_STR("imports_watch(on, /)\n--\n\nWhether imports are ranges.")},

@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Calls after(token, first argument of the call, result, exception). Returns as callback_run. */
-static bool tell_after(struct observed *observed, PyObject *token, PyObject *first,
+static bool emit_after(struct observed *observed, PyObject *token, PyObject *first,
                        PyObject *result)
 {
     PyObject *error = NULL;
@@ -61,7 +61,7 @@ static PyObject *observed_always(PyObject *self, PyObject *const *args, size_t f
     Py_INCREF(first);
     PyObject *result = observed_wrapped(observed, args, flags, names);
     bool has_after = observed->after != NULL && token != NULL && token != Py_None;
-    if (has_after && tell_after(observed, token, first, result))
+    if (has_after && emit_after(observed, token, first, result))
         Py_CLEAR(result);
     Py_DECREF(first);
     Py_XDECREF(token);

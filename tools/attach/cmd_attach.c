@@ -50,7 +50,7 @@ struct asker {
     int64_t begin_ns, end_ns; /* of the block; 0: unset */
 };
 
-static void asker_tell(const char *words)
+static void asker_report(const char *words)
 {
     char line[128];
     int length = snprintf(line, sizeof(line), "%s\n", words);
@@ -344,15 +344,15 @@ static int run(struct attach *attach)
     bool failed = false;
     int64_t now = clock_now_ns();
     attach->end_ns = attach->values->duration_ns > 0 ? now + attach->values->duration_ns : 0;
-    talk_tell_start(&attach->values->talk, collector_trace(attach->collector),
-                    attach->output.recording);
+    talk_report_start(&attach->values->talk, collector_trace(attach->collector),
+                      attach->output.recording);
     status_line_begin(&attach->line);
     if (attach->values->asked) {
         attach->fds[FD_ASKER] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
         char words[96];
         snprintf(words, sizeof(words), "recording %s %s", collector_session_text(attach->collector),
                  collector_place_text(attach->collector));
-        asker_tell(words);
+        asker_report(words);
     }
     while (!attach->over && (attach->end_ns == 0 || now < attach->end_ns)) {
         attach->fds[FD_COLLECTOR] =
@@ -401,7 +401,7 @@ static int finish(struct attach *attach)
     note_block(attach);
     end_tracing(attach);
     if (collector_complete(attach->collector) == 0 && attach->values->asked)
-        asker_tell("complete");
+        asker_report("complete");
     int error = collector_finish(attach->collector);
     if (error != 0)
         cmd_fail(
@@ -422,7 +422,7 @@ static int finish(struct attach *attach)
         .volumes = attach->values->volume_bytes != 0,
         .incomplete = error != 0,
     });
-    talk_tell_facts(&attach->values->talk, collector_trace(attach->collector));
+    talk_report_facts(&attach->values->talk, collector_trace(attach->collector));
     if (error == 0 && any && attach->output.also)
         return record_output_write(&attach->output, &attach->values->picture);
     if (any)

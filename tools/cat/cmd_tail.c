@@ -276,7 +276,7 @@ static int make_parts(struct tail *tail)
     return error ? error : line_reader_create(&options, &tail->lines);
 }
 
-static int tell_result(struct tail *tail, int error)
+static int report_result(struct tail *tail, int error)
 {
     int output_error = tail->out ? out_error(tail->out) : 0;
     uint64_t late = tail->lines ? line_reader_late_count(tail->lines) : 0;
@@ -328,7 +328,7 @@ static int run_tail(const struct cmd_call *call)
     int error = make_parts(&tail);
     if (!error)
         error = follow(&tail);
-    status = tell_result(&tail, error);
+    status = report_result(&tail, error);
     int closed = tail.out ? out_stream_close(tail.out) : 0;
     free_parts(&tail);
     return status == CMD_OK && closed && closed != -EPIPE ? line_printer_fail_output(closed)

@@ -282,7 +282,7 @@ static int put_marked(void *context, const struct line *line)
 }
 
 /* Sets the time of the lines that follow; INT64_MAX: any time. */
-static void tell_at(struct line_reader *reader, int64_t time_ns)
+static void report_at(struct line_reader *reader, int64_t time_ns)
 {
     reader->late = time_ns < reader->last_ns;
     if (!reader->late && time_ns < INT64_MAX)
@@ -322,7 +322,7 @@ static bool is_wanted(const struct line_reader *reader, const struct line *line)
 
 static int put_fact(struct line_reader *reader, const struct line *line)
 {
-    tell_at(reader, line->time_ns);
+    report_at(reader, line->time_ns);
     int status = line->kind == LINE_PROCESS_END ? finish_process(reader, line->process) : 0;
     if (!status && is_wanted(reader, line))
         status = put_marked(reader, line);
@@ -342,7 +342,7 @@ static bool fact_is_next(const struct line_reader *reader, int64_t pass_ns, stru
 /* Takes the items at `pass_ns` from the pass; INT64_MAX: the rest. */
 static int step_pass(struct line_reader *reader, int64_t pass_ns)
 {
-    tell_at(reader, pass_ns);
+    report_at(reader, pass_ns);
     return pass_step(reader->pass);
 }
 

@@ -121,7 +121,7 @@ static int run_once(struct stat *stat, size_t variant, unsigned run, bool counte
     return check_end(stat, variant, run, usage.status);
 }
 
-static void tell_progress(const struct stat *stat, uint64_t run)
+static void report_progress(const struct stat *stat, uint64_t run)
 {
     if (isatty(STDERR_FILENO) && !stat->values->shown)
         fprintf(stderr, "\rrun %" PRIu64 " of %" PRIu64 "\033[K", run + 1, stat->values->runs);
@@ -135,7 +135,7 @@ static int run_all(struct stat *stat)
     for (uint64_t i = 0; i < stat->values->warmup * count && status == CMD_OK; i++)
         status = run_once(stat, (size_t)(i % count), (unsigned)(i / count), false);
     for (uint64_t i = 0; i < stat->values->runs && status == CMD_OK; i++) {
-        tell_progress(stat, i);
+        report_progress(stat, i);
         for (size_t k = 0; k < count && status == CMD_OK; k++)
             status = run_once(stat, (size_t)((i + k) % count), (unsigned)i, true);
     }

@@ -151,7 +151,7 @@ static void finish(struct record *record)
 
 /* Called at once if standard error is not the command's terminal, else when the command has
  * ended. */
-static void tell_failure(struct record *record)
+static void report_failure(struct record *record)
 {
     record->told = true;
     cmd_fail(0,
@@ -173,7 +173,7 @@ static void tell(struct record *record)
         .incomplete = record->end_error != 0,
     };
     if (record->write_error != 0 && !record->told)
-        tell_failure(record);
+        report_failure(record);
     if (record->end_error != 0)
         cmd_fail(0,
                  "cannot complete %s: %s\nit is readable up to its last whole part; make room, "
@@ -183,9 +183,9 @@ static void tell(struct record *record)
         native_names_complete(record->output.recording, collector_trace(record->collector),
                               !record->values->sampling.no_source);
     if (!record->values->talk.verbose) /* verbose output lists all notes */
-        silent_tell(&record->silent);
+        silent_report(&record->silent);
     bool any = status_line_summary(&summary);
-    talk_tell_facts(&record->values->talk, collector_trace(record->collector));
+    talk_report_facts(&record->values->talk, collector_trace(record->collector));
     record->shows = any;
     if (record->output.also && any) /* it prints its own messages; the status is the command's */
         record_output_write(&record->output, &record->values->picture);
@@ -259,7 +259,7 @@ static void step(struct record *record)
     if (error != 0 && record->write_error == 0) {
         record->write_error = error;
         if (!isatty(STDERR_FILENO))
-            tell_failure(record);
+            report_failure(record);
     }
     if (record->end_ns != 0 && now >= record->end_ns)
         finish(record);
@@ -357,7 +357,7 @@ static int start_and_run(struct record *record)
     int64_t now = clock_now_ns(), delay = values->delay_ns;
     record->gate_ns = delay > 0 ? now + delay : 0;
     record->end_ns = values->duration_ns > 0 ? now + delay + values->duration_ns : 0;
-    talk_tell_start(&values->talk, collector_trace(record->collector), record->output.recording);
+    talk_report_start(&values->talk, collector_trace(record->collector), record->output.recording);
     int error = start(record, record->program.argv);
     if (error != 0) {
         collector_remove_output(record->collector);

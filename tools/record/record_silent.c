@@ -254,7 +254,7 @@ void silent_end(struct silent *silent, struct collector *collector)
         say(silent, &groups[i], collector);
 }
 
-void silent_tell(struct silent *silent)
+void silent_report(struct silent *silent)
 {
     for (uint32_t i = 0; i < silent->said_count; i++) {
         cmd_note("%s", silent->said[i]);

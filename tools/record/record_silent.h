@@ -35,7 +35,7 @@ void silent_step(struct silent *silent, const struct trace *trace, int64_t now_n
 void silent_end(struct silent *silent, struct collector *collector);
 
 /* Prints these notes, once. */
-void silent_tell(struct silent *silent);
+void silent_report(struct silent *silent);
 
 void silent_fini(struct silent *silent);
 

@@ -314,7 +314,7 @@ static int begin_command(struct top_session *session, char **command, bool mute)
 }
 
 /* Prints the end of the stderr of a command that failed while the screen was taken. */
-static void tell_last_words(const struct top_session *session)
+static void report_last_words(const struct top_session *session)
 {
     enum { LAST_BYTES = 4000 };
 
@@ -350,7 +350,7 @@ static void end_command(struct top_session *session)
         child_take_signals(&session->child, forget, NULL);
     }
     if (ended)
-        tell_last_words(session);
+        report_last_words(session);
     if (session->stderr_fd >= 0)
         close(session->stderr_fd);
 }
@@ -468,7 +468,7 @@ int top_session_renew(struct top_session *session, int64_t now_ns)
     if (may && is_too_much(session) && begin_anew(session) != 0)
         return -ESRCH;
     recent_renew(session->recent, now_ns);
-    return collector_tell_waiting(session->collector);
+    return collector_emit_waiting(session->collector);
 }
 
 int top_session_complete(struct top_session *session, int64_t now_ns)

@@ -242,7 +242,7 @@ static void take_cell(sqlite3_stmt *statement, int column, struct query_cell *ce
     }
 }
 
-static int tell_rows(struct query *query, sqlite3_stmt *statement, struct query_cell *cells,
+static int step_rows(struct query *query, sqlite3_stmt *statement, struct query_cell *cells,
                      struct query_result *result, const struct query_sink *sink)
 {
     int error = 0, status = SQLITE_ROW;
@@ -272,7 +272,7 @@ static int run_statement(struct query *query, sqlite3_stmt *statement,
         error = sink->begin(sink->context, &result);
     result.cells = cells;
     if (!error)
-        error = tell_rows(query, statement, cells, &result, sink);
+        error = step_rows(query, statement, cells, &result, sink);
     if (!error)
         error = sink->end(sink->context);
     free(names);

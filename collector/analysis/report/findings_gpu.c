@@ -25,7 +25,7 @@ enum { FEW = 10 };
 enum { TIMES_SIZE = 2 * NUMBER_TEXT_SIZE + 32 };
 
 /* "60 times, 2.08 ms each" */
-static void tell_times(uint64_t count, uint64_t time_ns, char text[TIMES_SIZE])
+static void report_times(uint64_t count, uint64_t time_ns, char text[TIMES_SIZE])
 {
     char many[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE];
     number_time_short(time_ns / count, mean);
@@ -106,8 +106,8 @@ static const struct gpu_range *find_range(const struct findings *findings,
 }
 
 /* Writes "64 % of that passes in data.load." Returns true if its thread waits there. */
-static bool tell_range(const struct findings *findings, const struct gpu_seen *seen,
-                       const struct gpu_range *range, struct text *text)
+static bool report_range(const struct findings *findings, const struct gpu_seen *seen,
+                         const struct gpu_range *range, struct text *text)
 {
     const struct range_stats *stats = findings->report->stats;
     const struct range_row *row = range_stats_row(stats, range->row);
@@ -124,8 +124,8 @@ static bool tell_range(const struct findings *findings, const struct gpu_seen *s
 
 /* Writes "The thread that launches waits in load (train.py:12) for 64 % of it." Returns true if it
  * waits. */
-static bool tell_place(const struct findings *findings, const struct gpu_seen *seen,
-                       struct text *text)
+static bool report_place(const struct findings *findings, const struct gpu_seen *seen,
+                         struct text *text)
 {
     const struct gpu_host_place *place;
     uint32_t count = gpu_stats_host_places(findings->report->gpu, &place);
@@ -152,8 +152,8 @@ static bool tell_place(const struct findings *findings, const struct gpu_seen *s
 
 /* Writes "58 % of it follows waits of the program for the GPU, 60 of 61." Returns true if that is
  * the cause. */
-static bool tell_synced(const struct findings *findings, const struct gpu_seen *seen,
-                        struct text *text)
+static bool report_synced(const struct findings *findings, const struct gpu_seen *seen,
+                          struct text *text)
 {
     const struct gpu_totals *totals = gpu_stats_totals(findings->report->gpu);
     char share[NUMBER_TEXT_SIZE], count[NUMBER_TEXT_SIZE], all[NUMBER_TEXT_SIZE];
@@ -178,15 +178,15 @@ static void find_starved(struct findings *findings, const struct gpu_seen *seen)
     struct finding *finding = findings_add(findings, "gpu_starved", long_ns, seen->work_ns);
     if (!finding)
         return;
-    tell_times(long_count, long_ns, times);
+    report_times(long_count, long_ns, times);
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the time %s had nothing to do between its first and its last work: %s.",
              seen->name, times);
     struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     const struct gpu_range *range = find_range(findings, seen);
-    bool waits = range && tell_range(findings, seen, range, &text);
-    waits = tell_place(findings, seen, &text) || waits;
-    bool synced = tell_synced(findings, seen, &text);
+    bool waits = range && report_range(findings, seen, range, &text);
+    waits = report_place(findings, seen, &text) || waits;
+    bool synced = report_synced(findings, seen, &text);
     while (text.length > 0 && finding->evidence[text.length - 1] == ' ')
         finding->evidence[--text.length] = 0;
     snprintf(finding->advice, FINDING_TEXT_SIZE, "%s",
@@ -212,7 +212,7 @@ static void find_small(struct findings *findings, const struct gpu_seen *seen)
         findings_add(findings, "gpu_launches", device->brief_ns, seen->work_ns);
     if (!finding)
         return;
-    tell_times(device->brief_count, device->brief_ns, times);
+    report_times(device->brief_count, device->brief_ns, times);
     snprintf(finding->finding, FINDING_TEXT_SIZE,
              "of the time %s waits for the next launch between small kernels: %s.", seen->name,
              times);

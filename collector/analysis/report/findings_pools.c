@@ -56,7 +56,7 @@ static const struct pool *find_chunked(const struct findings *findings)
 
 /* Writes "hand over 13.1 us, send 18.6 us": the two longest parts of a task outside of its
  * function. */
-static void tell_parts(const struct pool_function *function, struct finding *finding)
+static void report_parts(const struct pool_function *function, struct finding *finding)
 {
     static const enum pool_part parts[] = {POOL_HAND_OVER, POOL_UNPICKLE, POOL_SEND, POOL_FETCH};
 
@@ -129,7 +129,7 @@ void find_hand_over(struct findings *findings)
              number_count(function->count, tasks),
              trace_string(findings->trace, function->name)->bytes,
              number_time_short(function->parts[POOL_RUN].p50_ns, run));
-    tell_parts(function, finding);
+    report_parts(function, finding);
     if (function->bytes_in + function->bytes_out > function->item_count * LARGE_BYTES)
         advise_bytes(function, finding);
     else
@@ -211,7 +211,7 @@ static bool is_uneven(const struct findings *findings, const struct evenness *ev
             findings_reach(tail_cpu_ns(even), quiet_ns, UNEVEN_PART));
 }
 
-static void tell_uneven(struct findings *findings, const struct evenness *even)
+static void report_uneven(struct findings *findings, const struct evenness *even)
 {
     char lost[NUMBER_TEXT_SIZE], longest[NUMBER_TEXT_SIZE];
     struct finding *finding =
@@ -233,7 +233,7 @@ static void tell_uneven(struct findings *findings, const struct evenness *even)
 }
 
 /* The pool was in use for `use_ns`. */
-static void tell_idle(struct findings *findings, const struct evenness *even, uint64_t use_ns)
+static void report_idle(struct findings *findings, const struct evenness *even, uint64_t use_ns)
 {
     uint32_t all = even->count + even->idle_count;
     uint64_t cost_ns = use_ns / all * even->idle_count;
@@ -261,8 +261,8 @@ void find_uneven(struct findings *findings)
     for (uint32_t pool = 0; pool < count; pool++) {
         struct evenness even = find_evenness(findings, pools, pool);
         if (is_uneven(findings, &even))
-            tell_uneven(findings, &even);
+            report_uneven(findings, &even);
         if (even.count > 0 && even.idle_count > 0)
-            tell_idle(findings, &even, (uint64_t)(pools[pool].end_ns - pools[pool].begin_ns));
+            report_idle(findings, &even, (uint64_t)(pools[pool].end_ns - pools[pool].begin_ns));
     }
 }

@@ -38,8 +38,8 @@ static const char *name_place(const struct findings *findings, const struct loop
     return buffer;
 }
 
-static void tell_places(const struct findings *findings, const struct loop_place *places,
-                        uint32_t count, struct finding *finding)
+static void report_places(const struct findings *findings, const struct loop_place *places,
+                          uint32_t count, struct finding *finding)
 {
     char place[FINDING_NAME_SIZE], times[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE],
         longest[NUMBER_TEXT_SIZE];
@@ -57,7 +57,7 @@ static void tell_places(const struct findings *findings, const struct loop_place
                 count > 1 ? name_place(findings, &places[1], place) : "");
 }
 
-static void tell_loop(struct findings *findings, const struct loop_totals *totals)
+static void report_loop(struct findings *findings, const struct loop_totals *totals)
 {
     const struct loop_place *places;
     uint32_t count = loop_blocks_places(findings->report->loops, &places);
@@ -65,7 +65,7 @@ static void tell_loop(struct findings *findings, const struct loop_totals *total
         findings_add(findings, "loop", totals->time_ns, findings_wall_ns(findings));
     if (!finding)
         return;
-    tell_places(findings, places, count, finding);
+    report_places(findings, places, count, finding);
     struct text text = text_init(finding->evidence, FINDING_TEXT_SIZE);
     text_format(&text, "Meanwhile %s%u other %s could not go on.",
                 totals->waiting > 1 ? "up to " : "", totals->waiting,
@@ -89,7 +89,7 @@ void find_loop(struct findings *findings)
     uint32_t count = loop_blocks_places(findings->report->loops, &places);
     bool much = findings_reach(totals->time_ns, findings_wall_ns(findings), LOOP_PART);
     if (count > 0 && (much || longest_ns(places, count) >= LOOP_LONG_NS))
-        tell_loop(findings, totals);
+        report_loop(findings, totals);
 }
 
 /* Returns true if more than half of the waits in that function blocked an event loop. */
@@ -115,7 +115,7 @@ static uint64_t polled_ns(const struct findings *findings)
     return sum_ns;
 }
 
-static void tell_await(struct findings *findings, const struct await_place *place)
+static void report_await(struct findings *findings, const struct await_place *place)
 {
     char where[FINDING_NAME_SIZE], count[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE];
     struct finding *finding =
@@ -150,7 +150,7 @@ void find_awaits(struct findings *findings)
         if (places[i].function != 0 && places[i].count >= AWAITS_FEW &&
             !awaits_names_inside(trace_string(findings->trace, places[i].awaits)->bytes) &&
             findings_reach(places[i].total_ns, wall_ns, AWAIT_PART))
-            tell_await(findings, &places[i]);
+            report_await(findings, &places[i]);
 }
 
 /* Hundredths of the wall time. */
@@ -204,8 +204,8 @@ static const struct own_wait *find_convoy(const struct findings *findings,
     return NULL;
 }
 
-static void tell_convoy(const struct findings *findings, const struct own_wait *lock,
-                        struct finding *finding)
+static void report_convoy(const struct findings *findings, const struct own_wait *lock,
+                          struct finding *finding)
 {
     char count[NUMBER_TEXT_SIZE], mean[NUMBER_TEXT_SIZE], place[FINDING_NAME_SIZE];
     snprintf(finding->evidence, FINDING_TEXT_SIZE,
@@ -231,7 +231,7 @@ static const char *advice_of(const struct findings *findings, const struct own_w
     return wait_words[all->reason].advice;
 }
 
-static void tell_wait(struct findings *findings, const struct wall_wait *wait)
+static void report_wait(struct findings *findings, const struct wall_wait *wait)
 {
     const struct wait_words *words = &wait_words[wait->reason];
     struct own_wait all = find_wait(findings, wait);
@@ -252,7 +252,7 @@ static void tell_wait(struct findings *findings, const struct wall_wait *wait)
                  findings->report->samples.by_wall ? ", one by one" : "");
     const struct own_wait *convoy = find_convoy(findings, wait);
     if (convoy)
-        tell_convoy(findings, convoy, finding);
+        report_convoy(findings, convoy, finding);
     else
         snprintf(finding->advice, FINDING_TEXT_SIZE, "%s", advice_of(findings, &all));
 }
@@ -266,7 +266,7 @@ void find_waits(struct findings *findings)
             !findings_block_loop(findings, waits[i].label, waits[i].time_ns) &&
             wait_words[waits[i].reason].does &&
             findings_reach(waits[i].time_ns, findings_quiet_ns(findings), WAIT_PART))
-            tell_wait(findings, &waits[i]);
+            report_wait(findings, &waits[i]);
 }
 
 void find_faults(struct findings *findings)

@@ -255,7 +255,7 @@ static int finish_gpu(struct report *report)
 }
 
 /* Called when a range ends: passes it to the GPU statistics and to the caller's watch. */
-static int tell_range(void *context, uint32_t row, const struct item *span)
+static int report_range(void *context, uint32_t row, const struct item *span)
 {
     struct report *report = context;
     const struct range_watch *watch = &report->options.range_watch;
@@ -385,7 +385,7 @@ int report_create(const struct report_options *options, struct report **ret_repo
         .durations = options->durations,
         .from_ns = selection->samples_to_ns ? selection->samples_from_ns : selection->from_ns,
         .to_ns = selection->samples_to_ns ? selection->samples_to_ns : selection->to_ns,
-        .watch = {tell_range, report},
+        .watch = {report_range, report},
     };
     report->stats = range_stats_create(report->trace, &ranges);
     report->tasks = pool_tasks_create(report->trace);

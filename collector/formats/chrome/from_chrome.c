@@ -556,7 +556,7 @@ static int read_chrome(struct import_input *input, struct import_sink *sink)
     if (!error)
         error = from_chrome_samples_finish(&reader);
     if (!error)
-        error = v8_profiles_tell(&reader.profiles);
+        error = v8_profiles_emit(&reader.profiles);
     if (!error)
         error = from_chrome_metas_finish(&reader);
     fini(&reader);

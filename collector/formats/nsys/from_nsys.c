@@ -226,7 +226,7 @@ static int nsys_read_samples(struct nsys *nsys)
 }
 
 /* Notes the assumed meaning of samples and waits. */
-static void nsys_tell_guess(struct nsys *nsys)
+static void nsys_emit_guess(struct nsys *nsys)
 {
     char text[160], unit[NUMBER_TEXT_SIZE];
     int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
@@ -384,7 +384,7 @@ static int list(struct nsys *nsys, struct left_tables *tables)
 }
 
 /* Notes unknown tables that have rows. 0 or -ENOMEM. */
-static int nsys_tell_left(struct nsys *nsys)
+static int nsys_emit_left(struct nsys *nsys)
 {
     struct left_tables tables = {0};
     char text[160], rows[NUMBER_TEXT_SIZE];
@@ -568,13 +568,13 @@ static int read_all(struct nsys *nsys)
         error = nsys_read_waits(nsys);
     for (unsigned i = 0; nsys_names[i].name && error == 0; i++)
         error = read_table(nsys, &nsys_names[i]);
-    nsys_tell_guess(nsys);
+    nsys_emit_guess(nsys);
     if (error == 0 && !nsys->any) {
         snprintf(nsys->sink->result->problem, sizeof(nsys->sink->result->problem),
                  "the database has no tables of Nsight Systems");
         error = -EBADMSG;
     }
-    return error ? error : nsys_tell_left(nsys);
+    return error ? error : nsys_emit_left(nsys);
 }
 
 static bool sniff(const char *bytes, size_t size)

@@ -690,7 +690,7 @@ static int read_perfetto(struct import_input *input, struct import_sink *sink)
     if (error == -EBADMSG)
         import_problem(sink, "a packet is cut or damaged", import_input_offset(input));
     if (!error)
-        error = perfetto_tell(&trace);
+        error = perfetto_emit(&trace);
     if (!error)
         note_skipped(&trace);
     fini(&trace);

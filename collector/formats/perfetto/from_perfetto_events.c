@@ -123,8 +123,8 @@ static void name_all(struct perfetto *trace)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-static int tell_begin(struct perfetto *trace, struct perfetto_track *track, struct event *event,
-                      const struct arg *args)
+static int emit_slice_begin(struct perfetto *trace, struct perfetto_track *track,
+                            struct event *event, const struct arg *args)
 {
     event->kind = EVENT_PUSH;
     event->args = (uint32_t)track->args.count;
@@ -142,7 +142,7 @@ static int tell_begin(struct perfetto *trace, struct perfetto_track *track, stru
     return 0;
 }
 
-static int tell_end(struct perfetto *trace, struct perfetto_track *track, int64_t end_ns)
+static int emit_end(struct perfetto *trace, struct perfetto_track *track, int64_t end_ns)
 {
     if (!track->begins.count) {
         trace->sink->left[LEFT_END_ALONE]++;
@@ -156,7 +156,7 @@ static int tell_end(struct perfetto *trace, struct perfetto_track *track, int64_
 }
 
 /* With its duration; on a track other than a thread's, as a begin and an end. */
-static int tell_whole(struct perfetto *trace, const struct perfetto_track *track,
+static int emit_whole(struct perfetto *trace, const struct perfetto_track *track,
                       struct event *event, const struct arg *args)
 {
     const struct event end = {.kind = EVENT_TRACK_END,
@@ -171,7 +171,7 @@ static int tell_whole(struct perfetto *trace, const struct perfetto_track *track
     return error ? error : import_add(trace->sink, &end, NULL);
 }
 
-static int tell_counter(struct perfetto *trace, const struct perfetto_track *track,
+static int emit_counter(struct perfetto *trace, const struct perfetto_track *track,
                         struct event *event, const struct arg *args)
 {
     trace->sink->left[LEFT_MALFORMED] += !event->value_kind && !event->arg_count;
@@ -182,7 +182,7 @@ static int tell_counter(struct perfetto *trace, const struct perfetto_track *tra
 }
 
 /* Ranges of the process, paired by their tracks. */
-static int tell_on_none(struct perfetto *trace, struct event *event, const struct arg *args)
+static int emit_on_none(struct perfetto *trace, struct event *event, const struct arg *args)
 {
     event->kind = event->kind == EVENT_TRACK_BEGIN ? EVENT_START
                   : event->kind == EVENT_TRACK_END ? EVENT_END
@@ -199,9 +199,9 @@ static int tell(struct perfetto *trace, struct event *event, const struct arg *a
     event->thread = track->thread;
     event->lane = track->lane;
     if (event->kind == EVENT_COUNTER)
-        return tell_counter(trace, track, event, args);
+        return emit_counter(trace, track, event, args);
     if (event->kind == EVENT_PUSH)
-        return tell_whole(trace, track, event, args);
+        return emit_whole(trace, track, event, args);
     if (event->kind == EVENT_START || event->kind == EVENT_END) {
         event->lane = 0;
         return import_add(trace->sink, event, args);
@@ -209,17 +209,17 @@ static int tell(struct perfetto *trace, struct event *event, const struct arg *a
     if (track->is_lane || event_is_flow(event->kind))
         return import_add(trace->sink, event, args);
     if (track->others)
-        return tell_on_none(trace, event, args);
+        return emit_on_none(trace, event, args);
     if (event->kind == EVENT_TRACK_BEGIN)
-        return tell_begin(trace, track, event, args);
+        return emit_slice_begin(trace, track, event, args);
     if (event->kind == EVENT_TRACK_END)
-        return tell_end(trace, track, event->time_ns);
+        return emit_end(trace, track, event->time_ns);
     event->kind = EVENT_MARK;
     return import_add(trace->sink, event, args);
 }
 
 /* An event and its values, at any address. */
-static int tell_record(struct perfetto *trace, const uint8_t *bytes)
+static int emit_event_record(struct perfetto *trace, const uint8_t *bytes)
 {
     struct event event;
     memcpy(&event, bytes, sizeof(event));
@@ -232,7 +232,7 @@ static int tell_record(struct perfetto *trace, const uint8_t *bytes)
     return tell(trace, &event, trace->args.items);
 }
 
-int perfetto_tell(struct perfetto *trace)
+int perfetto_emit(struct perfetto *trace)
 {
     struct sorter_key key;
     const void *bytes;
@@ -241,12 +241,12 @@ int perfetto_tell(struct perfetto *trace)
     while (!error && (more = sorter_next(trace->records, &key, &bytes, &size)) != 0) {
         if (more < 0)
             return more;
-        error = tell_record(trace, bytes);
+        error = emit_event_record(trace, bytes);
     }
     for (size_t i = 0; i < trace->tracks.count && !error; i++)
         while (!error && trace->tracks.items[i].begins.count) {
             trace->sink->left[LEFT_OPEN]++;
-            error = tell_end(trace, &trace->tracks.items[i], INT64_MAX);
+            error = emit_end(trace, &trace->tracks.items[i], INT64_MAX);
         }
     if (!error)
         name_all(trace);

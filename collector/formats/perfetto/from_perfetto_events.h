@@ -26,6 +26,6 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
 int perfetto_take_track(struct perfetto *trace, struct proto message);
 
 /* Sends all events to the sink, after the file was read. 0 or -errno. */
-int perfetto_tell(struct perfetto *trace);
+int perfetto_emit(struct perfetto *trace);
 
 #endif

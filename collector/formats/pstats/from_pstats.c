@@ -111,7 +111,7 @@ static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, doubl
 
 static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share);
 
-/* Reports a share of an edge and descends into the callee. Small shares are left to tell_rests. */
+/* Reports a share of an edge and descends into the callee. Small shares are left to emit_rests. */
 static int flow_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
 {
     const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
@@ -195,7 +195,7 @@ static int begin_root(struct teller *teller, uint32_t function)
     return error || share <= 0 ? error : flow_on(teller, function, stack, share);
 }
 
-static int tell_rest(struct teller *teller, uint32_t index)
+static int emit_rest(struct teller *teller, uint32_t index)
 {
     const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
     const struct flow *flow = &teller->flows.items[index];
@@ -212,7 +212,7 @@ static int tell_rest(struct teller *teller, uint32_t index)
 }
 
 /* Rings are sorted callees first, so this visits callers before callees. */
-static int tell_rests(struct teller *teller)
+static int emit_rests(struct teller *teller)
 {
     const struct from_pstats *stats = teller->stats;
     int error = 0;
@@ -220,7 +220,7 @@ static int tell_rests(struct teller *teller)
         const struct from_pstats_function *caller =
             &stats->functions.items[stats->members.items[i - 1]];
         for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
-            error = tell_rest(teller, at);
+            error = emit_rest(teller, at);
     }
     return error;
 }
@@ -301,7 +301,7 @@ static void note(const struct from_pstats *stats)
 
 /* Reports samples of calls, on stacks that have the sums of all functions and edges. 0 or
  * -errno. */
-static int from_pstats_tell(struct from_pstats *stats)
+static int from_pstats_emit(struct from_pstats *stats)
 {
     struct teller teller = {.stats = stats, .sink = stats->sink};
     int error = begin(&teller);
@@ -310,7 +310,7 @@ static int from_pstats_tell(struct from_pstats *stats)
     for (uint32_t i = 0; i < stats->functions.count && !error; i++)
         error = begin_root(&teller, i);
     if (!error)
-        error = tell_rests(&teller);
+        error = emit_rests(&teller);
     vec_free(&teller.places);
     vec_free(&teller.flows);
     if (!error)
@@ -471,7 +471,7 @@ static int read_pstats(struct import_input *input, struct import_sink *sink)
     if (!error)
         error = from_pstats_enter(&stats);
     if (!error)
-        error = from_pstats_tell(&stats);
+        error = from_pstats_emit(&stats);
     vec_free(&stats.rings);
     vec_free(&stats.members);
     vec_free(&stats.detours);

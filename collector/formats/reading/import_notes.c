@@ -124,7 +124,7 @@ void import_lost(struct import_sink *sink, const char *what, uint64_t count)
     say(sink->result, text);
 }
 
-int import_notes_tell(struct import_sink *sink)
+int import_notes_emit(struct import_sink *sink)
 {
     char count[NUMBER_TEXT_SIZE], note[IMPORT_PROBLEM_SIZE];
     for (unsigned i = 0; i < LEFT_COUNT; i++) {

@@ -58,6 +58,6 @@ void import_lost(struct import_sink *sink, const char *what, uint64_t count);
 void import_note(struct import_sink *sink, const char *text);
 
 /* Reports the omitted items in result->notes and in the recording. 0 or -errno. */
-int import_notes_tell(struct import_sink *sink);
+int import_notes_emit(struct import_sink *sink);
 
 #endif

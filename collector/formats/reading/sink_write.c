@@ -476,7 +476,7 @@ static int write_file(struct import_sink *sink, const char *path)
     if (!error)
         error = import_samples_write(sink);
     if (!error)
-        error = import_notes_tell(sink);
+        error = import_notes_emit(sink);
     raise_revisions(sink);
     if (error) {
         store_writer_abandon(sink->writer);

@@ -167,7 +167,7 @@ static bool to_int(double value, int64_t *ret)
 }
 
 /* Reports a wait; the file does not give its reason. */
-static int tell_wait(struct told *told, int64_t time_ns, int64_t length_ns)
+static int emit_wait(struct told *told, int64_t time_ns, int64_t length_ns)
 {
     const int64_t values[] = {length_ns, 0};
     const struct sample sample = {.set = SAMPLE_SET_OFF_CPU,
@@ -180,7 +180,7 @@ static int tell_wait(struct told *told, int64_t time_ns, int64_t length_ns)
     return length_ns ? import_sample(told->reader->sink, &sample) : 0;
 }
 
-static int tell_sample(struct told *told, double weight)
+static int emit_sample(struct told *told, double weight)
 {
     struct import_sink *sink = told->reader->sink;
     const struct from_speedscope_profile *profile =
@@ -193,7 +193,7 @@ static int tell_sample(struct told *told, double weight)
     }
     told->now += weight;
     if (told->waits)
-        return tell_wait(told, time_ns, value);
+        return emit_wait(told, time_ns, value);
     const struct sample sample = {.set = set_of(told, profile),
                                   .thread = told->thread,
                                   .time_ns = time_ns,
@@ -205,7 +205,7 @@ static int tell_sample(struct told *told, double weight)
 
 /* ---- Begins and ends ------------------------------------------------------------------------- */
 
-static int tell_range(struct told *told, const struct open *open, int64_t end_ns)
+static int emit_range(struct told *told, const struct open *open, int64_t end_ns)
 {
     struct import_sink *sink = told->reader->sink;
     const struct from_speedscope_frame *frame = frame_at(told, open->frame);
@@ -225,7 +225,7 @@ static int tell_range(struct told *told, const struct open *open, int64_t end_ns
 
 /* Events of a sampler mark the samples between which a frame was seen, not calls: the stack between
  * two changes becomes a sample of that time. */
-static int tell_sampled(struct told *told, int64_t time_ns)
+static int emit_sampled(struct told *told, int64_t time_ns)
 {
     struct import_sink *sink = told->reader->sink;
     int64_t value = time_ns - told->since_ns;
@@ -251,7 +251,7 @@ static int open_frame(struct told *told, uint32_t frame, int64_t time_ns)
     return vec_push(&told->open, open);
 }
 
-static int tell_event(struct told *told, const struct from_speedscope_record *record)
+static int emit_event(struct told *told, const struct from_speedscope_record *record)
 {
     struct import_sink *sink = told->reader->sink;
     const struct open *top = told->open.count ? &told->open.items[told->open.count - 1] : NULL;
@@ -260,7 +260,7 @@ static int tell_event(struct told *told, const struct from_speedscope_record *re
         sink->left[LEFT_MALFORMED]++;
         return 0;
     }
-    int error = told->reader->by_sampler ? tell_sampled(told, time_ns) : 0;
+    int error = told->reader->by_sampler ? emit_sampled(told, time_ns) : 0;
     if (error || record->kind == SPEEDSCOPE_OPEN)
         return error ? error : open_frame(told, record->node, time_ns);
     if (!top || top->frame != record->node) {
@@ -268,7 +268,7 @@ static int tell_event(struct told *told, const struct from_speedscope_record *re
         return 0;
     }
     told->open.count--;
-    return told->reader->by_sampler ? 0 : tell_range(told, top, time_ns);
+    return told->reader->by_sampler ? 0 : emit_range(told, top, time_ns);
 }
 
 /* ---- Profiles -------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static int end_profile(struct told *told)
         told->reader->sink->left[LEFT_OPEN]++;
         told->open.count--;
         if (!told->reader->by_sampler)
-            error = tell_range(told, &told->open.items[told->open.count], INT64_MAX);
+            error = emit_range(told, &told->open.items[told->open.count], INT64_MAX);
     }
     return error;
 }
@@ -334,14 +334,14 @@ static int tell(struct told *told, int64_t place, const struct from_speedscope_r
         return 0;
     }
     if (record->kind != SPEEDSCOPE_WEIGHT)
-        return tell_event(told, record);
+        return emit_event(told, record);
     if (told->sample_index == index)
-        return tell_sample(told, record->value);
+        return emit_sample(told, record->value);
     told->reader->sink->left[LEFT_MALFORMED]++;
     return 0;
 }
 
-static int tell_all(struct told *told)
+static int emit_all(struct told *told)
 {
     struct from_speedscope_record record = {0};
     struct sorter_key key;
@@ -373,7 +373,7 @@ static void note_unit(struct told *told)
 }
 
 /* Sends all records to the sink. 0 or -errno. */
-static int from_speedscope_tell(struct from_speedscope *reader)
+static int from_speedscope_emit(struct from_speedscope *reader)
 {
     struct told told = {.reader = reader};
     struct import_sink *sink = reader->sink;
@@ -386,7 +386,7 @@ static int from_speedscope_tell(struct from_speedscope *reader)
     note_unit(&told);
     int error = make_stacks(&told);
     if (!error)
-        error = tell_all(&told);
+        error = emit_all(&told);
     vec_free(&told.stacks);
     vec_free(&told.open);
     return error ? error : sink->error;
@@ -667,7 +667,7 @@ static int read_speedscope(struct import_input *input, struct import_sink *sink)
     reader.records = sorter_create(sink->folder, 32 << 20);
     int error = reader.records ? json_end(&reader.json, sink, read_document(&reader)) : -ENOMEM;
     if (!error)
-        error = from_speedscope_tell(&reader);
+        error = from_speedscope_emit(&reader);
     json_reader_fini(&reader.json);
     sorter_destroy(reader.records);
     vec_free(&reader.profiles);

@@ -46,7 +46,7 @@ static int read_v8(struct import_input *input, struct import_sink *sink)
     if (!error)
         error = v8_profile_take(&profiles, (uint32_t)reader.profile, &chunk);
     if (!error)
-        error = v8_profiles_tell(&profiles);
+        error = v8_profiles_emit(&profiles);
     v8_profiles_fini(&profiles);
     v8_chunk_fini(&chunk);
     json_reader_fini(&json);

@@ -312,7 +312,7 @@ static int64_t end_of(const struct v8_profiles *profiles, uint32_t profile, cons
     return of->has_end && of->end_ns > last->time_ns ? of->end_ns : last->time_ns;
 }
 
-static int tell_samples(struct v8_profiles *profiles)
+static int emit_samples(struct v8_profiles *profiles)
 {
     struct met before = {0}, met;
     int64_t profile = -1;
@@ -356,14 +356,14 @@ static void note(struct v8_profiles *profiles)
         import_note(profiles->sink, text);
 }
 
-int v8_profiles_tell(struct v8_profiles *profiles)
+int v8_profiles_emit(struct v8_profiles *profiles)
 {
     if (!profiles->records)
         return 0;
     profiles->samples = sorter_create(profiles->sink->folder, SORT_BYTES);
     int error = profiles->samples ? place_samples(profiles) : -ENOMEM;
     if (!error)
-        error = tell_samples(profiles);
+        error = emit_samples(profiles);
     if (!error)
         note(profiles);
     return error;

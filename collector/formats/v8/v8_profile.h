@@ -78,7 +78,7 @@ int64_t v8_profile_add(struct v8_profiles *profiles, uint32_t thread);
 int v8_profile_take(struct v8_profiles *profiles, uint32_t profile, struct v8_chunk *chunk);
 
 /* Sends all samples to the sink. 0 or -errno. */
-int v8_profiles_tell(struct v8_profiles *profiles);
+int v8_profiles_emit(struct v8_profiles *profiles);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 

@@ -21,19 +21,19 @@ struct visit {
     void *context;
 };
 
-static void tell_text(const struct visit *visit, const char *name, const char *text)
+static void emit_text(const struct visit *visit, const char *name, const char *text)
 {
     if (text[0])
         visit->function(visit->context,
                         &(struct fact){.name = name, .kind = VALUE_STRING, .text = text});
 }
 
-static void tell_string(const struct visit *visit, const char *name, uint32_t string)
+static void emit_string(const struct visit *visit, const char *name, uint32_t string)
 {
-    tell_text(visit, name, trace_string(visit->trace, string)->bytes);
+    emit_text(visit, name, trace_string(visit->trace, string)->bytes);
 }
 
-static void tell_count(const struct visit *visit, const char *name, uint64_t count)
+static void emit_count(const struct visit *visit, const char *name, uint64_t count)
 {
     if (count)
         visit->function(
@@ -42,16 +42,16 @@ static void tell_count(const struct visit *visit, const char *name, uint64_t cou
 }
 
 /* Facts of the sampling and refusals have separate visits, with more than a number. */
-static void tell_missing(void *context, const struct missing *missing)
+static void emit_missing(void *context, const struct missing *missing)
 {
     char label[MISSING_LABEL_SIZE];
     missing_label(missing, label);
     if (missing->kind == MISSING_RECORDS || missing->kind == MISSING_CALLS ||
         missing->kind == MISSING_QUEUED)
-        tell_count(context, label, missing->count);
+        emit_count(context, label, missing->count);
 }
 
-static void tell_refusals(const struct visit *visit)
+static void emit_refusals(const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_refusal_count(visit->trace); i++) {
         const struct trace_refusal *refusal = trace_refusal_get(visit->trace, i);
@@ -61,12 +61,12 @@ static void tell_refusals(const struct visit *visit)
         text_format(&text, "not recorded: ");
         text_add(&text, comm->bytes, utf8_cut(comm->bytes, comm->length, COMM_SHOWN));
         text_format(&text, " %" PRId32, refusal->pid);
-        tell_string(visit, name, refusal->reason);
+        emit_string(visit, name, refusal->reason);
     }
 }
 
 /* Each change of the filter; the first from the start. */
-static void tell_filters(const struct visit *visit)
+static void emit_filters(const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_TOLD; i++) {
         const struct trace_filter *filter = trace_filter_get(visit->trace, i);
@@ -75,7 +75,7 @@ static void tell_filters(const struct visit *visit)
         if (after_ns > 0)
             snprintf(name, sizeof(name), "filter from %.3f s", (double)after_ns / 1e9);
         const char *rules = trace_string(visit->trace, filter->rules)->bytes;
-        tell_text(visit, name, rules[0] ? rules : "none");
+        emit_text(visit, name, rules[0] ? rules : "none");
     }
 }
 
@@ -95,59 +95,59 @@ static const char *rung_name(unsigned rung)
 }
 
 /* The sampling method, and the recording's own facts with numbers. */
-static void tell_sampling(const struct visit *visit)
+static void emit_sampling(const struct visit *visit)
 {
     const struct trace_sampling *sampling = trace_sampling_get(visit->trace);
-    tell_text(visit, "sampling", rung_name(sampling->rung));
-    tell_count(visit, "sampling_hz", sampling->frequency_hz);
-    tell_count(visit, sampling->mixed ? "sampling_highest_hz" : "sampling_first_hz",
+    emit_text(visit, "sampling", rung_name(sampling->rung));
+    emit_count(visit, "sampling_hz", sampling->frequency_hz);
+    emit_count(visit, sampling->mixed ? "sampling_highest_hz" : "sampling_first_hz",
                sampling->first_hz);
-    tell_count(visit, "off_cpu_threshold_ns", (uint64_t)sampling->off_cpu_threshold_ns);
-    tell_string(visit, "sampling_reason", sampling->reason);
+    emit_count(visit, "off_cpu_threshold_ns", (uint64_t)sampling->off_cpu_threshold_ns);
+    emit_string(visit, "sampling_reason", sampling->reason);
     for (uint32_t i = 0; i < trace_fact_count(visit->trace); i++) {
         const struct trace_fact *fact = trace_fact_get(visit->trace, i);
-        tell_count(visit, trace_string(visit->trace, fact->name)->bytes, fact->value);
+        emit_count(visit, trace_string(visit->trace, fact->name)->bytes, fact->value);
     }
 }
 
-static void tell_state(struct visit *visit, const struct trace_session *session)
+static void emit_state(struct visit *visit, const struct trace_session *session)
 {
     if (session->end_ns == 0)
-        tell_text(visit, "state", "the recording was not ended in order");
+        emit_text(visit, "state", "the recording was not ended in order");
     else if (session->recovered)
-        tell_text(visit, "state", "recovered after the collector had died");
-    tell_string(visit, "nested_recordings", session->nested);
+        emit_text(visit, "state", "recovered after the collector had died");
+    emit_string(visit, "nested_recordings", session->nested);
 }
 
 void session_brief(const struct trace *trace, fact_visitor *function, void *context)
 {
     struct visit visit = {trace, function, context};
     const struct trace_session *session = trace_session_get(trace);
-    tell_string(&visit, "command", session->command);
-    tell_string(&visit, "host", session->hostname);
-    tell_string(&visit, "annot", session->annot_version);
-    tell_state(&visit, session);
-    tell_filters(&visit);
-    missing_each(trace, NULL, tell_missing, &visit);
-    tell_refusals(&visit);
+    emit_string(&visit, "command", session->command);
+    emit_string(&visit, "host", session->hostname);
+    emit_string(&visit, "annot", session->annot_version);
+    emit_state(&visit, session);
+    emit_filters(&visit);
+    missing_each(trace, NULL, emit_missing, &visit);
+    emit_refusals(&visit);
 }
 
 void session_facts(const struct trace *trace, fact_visitor *function, void *context)
 {
     struct visit visit = {trace, function, context};
     const struct trace_session *session = trace_session_get(trace);
-    tell_string(&visit, "command", session->command);
-    tell_string(&visit, "host", session->hostname);
-    tell_string(&visit, "kernel", session->kernel);
-    tell_string(&visit, "annot", session->annot_version);
-    tell_string(&visit, "clock", session->clock);
-    tell_count(&visit, "begin_realtime_ns", (uint64_t)session->begin_realtime_ns);
-    tell_count(&visit, "peak_shared_memory_bytes", session->peak_bytes);
-    tell_state(&visit, session);
-    tell_filters(&visit);
-    tell_sampling(&visit);
-    missing_each(trace, NULL, tell_missing, &visit);
-    tell_refusals(&visit);
+    emit_string(&visit, "command", session->command);
+    emit_string(&visit, "host", session->hostname);
+    emit_string(&visit, "kernel", session->kernel);
+    emit_string(&visit, "annot", session->annot_version);
+    emit_string(&visit, "clock", session->clock);
+    emit_count(&visit, "begin_realtime_ns", (uint64_t)session->begin_realtime_ns);
+    emit_count(&visit, "peak_shared_memory_bytes", session->peak_bytes);
+    emit_state(&visit, session);
+    emit_filters(&visit);
+    emit_sampling(&visit);
+    missing_each(trace, NULL, emit_missing, &visit);
+    emit_refusals(&visit);
 }
 
 const char *session_title(const struct trace *trace)

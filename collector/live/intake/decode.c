@@ -737,7 +737,7 @@ static struct event gap_until(const struct decode_thread *thread, int64_t begin_
                           .end_ns = end_ns > begin_ns ? end_ns : begin_ns};
 }
 
-static void tell_gap(struct decode_thread *thread, struct event gap, enum loss cause,
+static void emit_gap(struct decode_thread *thread, struct event gap, enum loss cause,
                      uint64_t count, struct event *event)
 {
     thread->lost[cause] += count;
@@ -747,7 +747,7 @@ static void tell_gap(struct decode_thread *thread, struct event gap, enum loss c
 }
 
 /* Emits the push of one of the innermost open ranges, at its real start. 0 or -ENOMEM. */
-static int tell_open(struct decoder *decoder, struct decode_thread *thread,
+static int emit_open(struct decoder *decoder, struct decode_thread *thread,
                      const struct annot_open *open, struct event *event)
 {
     int64_t name = open->name != 0 ? names_by_id(&decoder->names, open->name) : 0;
@@ -769,8 +769,8 @@ static uint64_t missing(uint64_t before, uint64_t known)
 }
 
 /* Emits one loss before the open ranges, with the number of ranges that are open below them. */
-static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
-                         const struct annot_block *header, uint64_t *lost, struct event *event)
+static size_t emit_gap_begin(struct decoder *decoder, struct decode_thread *thread,
+                             const struct annot_block *header, uint64_t *lost, struct event *event)
 {
     int64_t created_ns = decode_time(decoder, decoder->created_time);
     int64_t begin_ns = thread->last_ns > created_ns ? thread->last_ns : created_ns;
@@ -779,7 +779,7 @@ static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
     --*lost;
     if (begin_ns > decoder->now_ns)
         begin_ns = decoder->now_ns;
-    tell_gap(thread, gap_until(thread, begin_ns, decode_time(decoder, header->open[0].time)),
+    emit_gap(thread, gap_until(thread, begin_ns, decode_time(decoder, header->open[0].time)),
              LOSS_OVERWRITTEN, 1, event);
     if (event->end_ns > decoder->now_ns)
         event->end_ns = decoder->now_ns;
@@ -788,7 +788,7 @@ static size_t tell_begin(struct decoder *decoder, struct decode_thread *thread,
 }
 
 /* Emits the remaining losses after the open ranges, up to the block's claim. */
-static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
+static size_t emit_rest(struct decoder *decoder, struct decode_thread *thread,
                         const struct annot_block *header, const uint64_t *lost,
                         struct event *events)
 {
@@ -802,7 +802,7 @@ static size_t tell_rest(struct decoder *decoder, struct decode_thread *thread,
     struct event gap = gap_until(thread, begin_ns, end_ns);
     for (int cause = 0; cause < LOSS_COUNT; cause++)
         if (lost[cause] != 0)
-            tell_gap(thread, gap, (enum loss)cause, lost[cause], &events[count++]);
+            emit_gap(thread, gap, (enum loss)cause, lost[cause], &events[count++]);
     if (count > 0)
         thread->last_ns = begin_ns;
     return count;
@@ -827,11 +827,11 @@ static int decode_before(struct decoder *decoder, struct decode_thread *thread,
     if (is_first || header->open_depth < thread->depth)
         thread->depth = header->open_depth - shown;
     if (shown > 0)
-        count = tell_begin(decoder, thread, header, &lost[LOSS_OVERWRITTEN], events);
+        count = emit_gap_begin(decoder, thread, header, &lost[LOSS_OVERWRITTEN], events);
     for (uint32_t i = 0; i < shown; i++) {
-        int error = tell_open(decoder, thread, &header->open[i], &events[count++]);
+        int error = emit_open(decoder, thread, &header->open[i], &events[count++]);
         if (error != 0)
             return error;
     }
-    return (int)(count + tell_rest(decoder, thread, header, lost, events + count));
+    return (int)(count + emit_rest(decoder, thread, header, lost, events + count));
 }

@@ -325,7 +325,7 @@ static int take_sums(struct drain *drain, struct drain_sums *block, uint32_t cou
 }
 
 /* Extends the life of a thread that only counts to the last look. */
-static void tell_thread(struct drain *drain, const struct drain_sums *block)
+static void emit_thread(struct drain *drain, const struct drain_sums *block)
 {
     struct trace_thread *entry = trace_thread(drain->trace, block->thread);
     if (entry->last_ns >= drain->decoder.now_ns)
@@ -349,7 +349,7 @@ static int read_block(struct drain *drain, const struct segment_block *at, struc
     drain->sum_samples.count = drain->sum_values.count = 0;
     error = take_sums(drain, block, (uint32_t)end / (uint32_t)sizeof(struct annot_wire_sum));
     if (error == 0 && drain->sum_samples.count > 0) {
-        tell_thread(drain, block);
+        emit_thread(drain, block);
         if (drain->samples)
             error = drain->samples(drain->samples_context, drain->sum_samples.items,
                                    drain->sum_samples.count);

@@ -140,7 +140,7 @@ static bool find_exit(struct intake *intake, const struct segment_source *source
 }
 
 /* Records how an ended process ended, as far as that is known by now. */
-static void tell_end(struct intake *intake, struct segment_source *source)
+static void emit_end(struct intake *intake, struct segment_source *source)
 {
     int status = 0;
     if (source->status_final)
@@ -189,7 +189,7 @@ static int empty_source(struct intake *intake, struct segment_source *source, bo
     if (replaced)
         source_end_exec(source, intake->options.trace, source->end_ns);
     else
-        tell_end(intake, source);
+        emit_end(intake, source);
     return 0;
 }
 
@@ -231,12 +231,12 @@ struct filter_rules *intake_filter(struct intake *intake)
 }
 
 /* Writes the filter's masks to a segment. On failure the process sends more than requested. */
-static int tell_filter(struct intake *intake, struct segment_source *source)
+static int emit_filter(struct intake *intake, struct segment_source *source)
 {
     struct drain *drain = source->drain;
     if (intake->filter.revision == 0 || drain->broken)
         return 0;
-    int error = filter_masks_tell(&intake->filter, &drain->decoder.names, &source->filter);
+    int error = filter_masks_emit(&intake->filter, &drain->decoder.names, &source->filter);
     if (error == -EFAULT)
         drain->broken = true;
     return error == -ENOMEM ? error : 0;
@@ -249,7 +249,7 @@ static int64_t step_source(struct intake *intake, struct segment_source *source,
     if (source->watch.pidfd < 0)
         process_watch_poll(&source->watch);
     int error =
-        tell_filter(intake, source); /* also for an ended one: notes which rules fitted it */
+        emit_filter(intake, source); /* also for an ended one: notes which rules fitted it */
     if (error != 0)
         return error;
     if (source->watch.ended)
@@ -299,7 +299,7 @@ static int look_at(struct intake *intake, struct segment_source *source)
 {
     if (source->state == SOURCE_GONE || source->state == SOURCE_EMPTIED) {
         if (source->end_ns != 0)
-            tell_end(intake, source);
+            emit_end(intake, source);
         return 0;
     }
     int error = source_publish(source, intake->options.trace);

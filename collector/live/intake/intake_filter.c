@@ -91,7 +91,7 @@ static void judge(struct filter_rules *rules, const struct names *names, struct 
 }
 
 /* Each function is a separate category without a number: the verdict is stored in its string. */
-static int tell_functions(struct filter_rules *rules, const struct names *names,
+static int emit_functions(struct filter_rules *rules, const struct names *names,
                           struct filter_told *told)
 {
     for (; told->functions < names->functions.count; told->functions++) {
@@ -119,7 +119,7 @@ static int judge_new(struct filter_rules *rules, struct names *names, struct fil
     if (error != 0)
         return error;
     judge(rules, names, told);
-    return tell_functions(rules, names, told);
+    return emit_functions(rules, names, told);
 }
 
 static bool is_told(const struct filter_rules *rules, const struct names *names,
@@ -132,7 +132,7 @@ static bool is_told(const struct filter_rules *rules, const struct names *names,
 /* A process may request events under a number that it makes meanwhile; masks without that number
  * must not revoke the request. So the table is compared just before they are stored, and again
  * after that. */
-int filter_masks_tell(struct filter_rules *rules, struct names *names, struct filter_told *told)
+int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_told *told)
 {
     uint32_t used, after;
     for (int i = 0; i < TELL_TRIES; i++) {

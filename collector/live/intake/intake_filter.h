@@ -32,7 +32,7 @@ struct filter_told {
 };
 
 /* Writes changed masks to a segment. 0, -ENOMEM, -EFAULT. Cost: a load if nothing has changed. */
-int filter_masks_tell(struct filter_rules *rules, struct names *names, struct filter_told *told);
+int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_told *told);
 
 /* The next rule from *at on (0: the first) that fitted no name, as text. 0: no more. */
 int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,

@@ -437,7 +437,7 @@ static int enter(struct refusals *refusals, struct refused *refused,
 }
 
 /* Records the end of a process without a segment or samples, which has no other watch. */
-static void tell_end(struct trace_process *process, struct process_watch *watch)
+static void emit_end(struct trace_process *process, struct process_watch *watch)
 {
     if (process->end != PROCESS_RUNNING || process->end_ns != 0 || !process_watch_poll(watch))
         return;
@@ -476,7 +476,7 @@ static struct refused *find_refused(struct refusals *refusals,
     return &refusals->refused.items[refusals->refused.count - 1];
 }
 
-static void tell_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
+static void emit_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
 {
     struct trace_process *process = trace_process(refusals->trace, refused->process);
     if (lost == refused->told || lost > LOST_BELIEVABLE)
@@ -510,10 +510,10 @@ static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
     int error = refused->entered ? 0 : enter(refusals, refused, slot);
     if (error != 0)
         return error;
-    tell_lost(refusals, refused, slot->lost);
+    emit_lost(refusals, refused, slot->lost);
     refused->over = slot->over != 0;
     if (look->last)
-        tell_end(trace_process(refusals->trace, refused->process), &refused->watch);
+        emit_end(trace_process(refusals->trace, refused->process), &refused->watch);
     if (slot->over || (!look->last && clock_now_ns() - (int64_t)slot->time_ns < YOUNG_NS))
         return 0;
     slot->pid = pid_here(refused, slot);
@@ -521,7 +521,7 @@ static int take_slot(const struct look *look, struct annot_refusal_slot *slot)
 }
 
 /* Reports unnamed losses; their session is unknown. */
-static int tell_unnamed(const struct look *look)
+static int emit_unnamed(const struct look *look)
 {
     uint64_t count = look->refusals->pages.unnamed, before = look->span.unnamed_before;
     if (count <= before || count - before > LOST_BELIEVABLE)
@@ -547,7 +547,7 @@ static int take_slots(const struct look *look)
             (look->span.end_generation == 0 || slot->generation < look->span.end_generation))
             error = take_slot(look, slot);
     }
-    return error != 0 ? error : tell_unnamed(look);
+    return error != 0 ? error : emit_unnamed(look);
 }
 
 /* Keeps the losses recorded by the dead collector. */

@@ -129,7 +129,7 @@ static struct source_share share_now(const struct segment_source *source)
 }
 
 /* Replaces the totals published before by the current ones. */
-static void tell_share(struct segment_source *source, struct trace_process *entry,
+static void emit_share(struct segment_source *source, struct trace_process *entry,
                        const struct source_share *share)
 {
     if (memcmp(share, &source->told, sizeof(*share)) == 0)
@@ -248,7 +248,7 @@ int source_publish(struct segment_source *source, struct trace *trace)
     source->shared_bytes = source_bytes(source);
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
     struct source_share share = share_now(source);
-    tell_share(source, entry, &share);
+    emit_share(source, entry, &share);
     bool peak = source->shared_bytes > entry->peak_bytes;
     bool named = name > 0 && entry->name != (uint32_t)name;
     if (peak)

@@ -237,7 +237,7 @@ static int64_t text_ordinal(struct lives *lives, const char *text)
 }
 
 /* Sets comm and command line where the entry lacks them. 0 or -ENOMEM. */
-static int lives_tell_texts(struct lives *lives, const struct image *image)
+static int lives_emit_texts(struct lives *lives, const struct image *image)
 {
     if (image->ordinal < 0)
         return 0;
@@ -267,7 +267,7 @@ static void lives_forget_texts(struct lives *lives, const struct image *image)
 
 /* A forked child runs its parent's program at the fork. The forking thread is recorded if it may
  * have ranges, which the child inherits. */
-static void tell_family(struct lives *lives, const struct process *life, const struct image *image)
+static void emit_family(struct lives *lives, const struct process *life, const struct image *image)
 {
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)image->ordinal);
     const struct process *parent_life = parent_of(lives, life);
@@ -290,7 +290,7 @@ static void tell_family(struct lives *lives, const struct process *life, const s
         entry->cmdline = trace_process(lives->trace, (uint32_t)parent_image->ordinal)->cmdline;
 }
 
-static void lives_tell_exec(struct lives *lives, const struct process *life,
+static void lives_emit_exec(struct lives *lives, const struct process *life,
                             const struct image *image)
 {
     if (image->ordinal < 0 || life->fork_ns == 0)
@@ -302,7 +302,7 @@ static void lives_tell_exec(struct lives *lives, const struct process *life,
 }
 
 /* Updates images with entries from a later report of their fork. 0 or -ENOMEM. */
-static int lives_tell_fork(struct lives *lives, const struct process *life)
+static int lives_emit_fork(struct lives *lives, const struct process *life)
 {
     if (life->first->ordinal < 0)
         return 0;
@@ -311,11 +311,11 @@ static int lives_tell_fork(struct lives *lives, const struct process *life)
     int error = 0;
     if (parent_image && parent_image->ordinal < 0)
         error = lives_enter(lives, parent, parent_image);
-    tell_family(lives, life, life->first);
+    emit_family(lives, life, life->first);
     return error;
 }
 
-static void lives_tell_image_end(struct lives *lives, const struct image *image, int64_t time_ns)
+static void lives_emit_image_end(struct lives *lives, const struct image *image, int64_t time_ns)
 {
     if (image->ordinal < 0)
         return;
@@ -325,7 +325,7 @@ static void lives_tell_image_end(struct lives *lives, const struct image *image,
     entry->revision++;
 }
 
-static void lives_tell_end(struct lives *lives, const struct process *life)
+static void lives_emit_end(struct lives *lives, const struct process *life)
 {
     const struct image *last = life->last;
     if (last->ordinal < 0)
@@ -401,13 +401,13 @@ static int enter_one(struct lives *lives, struct process *life, struct image *im
     entry->pid = life->pid;
     entry->ns_pid = life->ns_pid;
     entry->start_ns = start_of(lives, life, image);
-    tell_family(lives, life, image);
+    emit_family(lives, life, image);
     const struct image *last = life->last;
     if (image != last)
-        lives_tell_image_end(lives, image, image->after->begin_ns);
+        lives_emit_image_end(lives, image, image->after->begin_ns);
     else if (life->end_ns != 0)
-        lives_tell_end(lives, life);
-    return lives_tell_texts(lives, image);
+        lives_emit_end(lives, life);
+    return lives_emit_texts(lives, image);
 }
 
 /* Gives the image, and the images of its ancestors, entries of the trace. 0 or -ENOMEM. */
@@ -460,7 +460,7 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
         first->begin_ns = fork->time_ns;
     if (!first->comm && set_text(&first->comm, fork->comm) != 0)
         return -ENOMEM;
-    return lives_tell_fork(lives, life);
+    return lives_emit_fork(lives, life);
 }
 
 /* The image begun by an exec at that time: one that was looked up before the kernel event, the
@@ -480,7 +480,7 @@ static struct image *begin_image(struct lives *lives, struct process *life, int6
         image = insert_image(life, image, time_ns);
     }
     if (image && image->before && !lives_take_over(lives, image))
-        lives_tell_image_end(lives, image->before, time_ns);
+        lives_emit_image_end(lives, image->before, time_ns);
     return image;
 }
 
@@ -501,10 +501,10 @@ int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_
     image->execed = true;
     if (lives->image_call)
         lives->image_call(lives->image_context, task->pid);
-    lives_tell_exec(lives, life, image);
+    lives_emit_exec(lives, life, image);
     if (set_text(&image->comm, comm) != 0 || set_text(&image->cmdline, cmdline) != 0)
         return -ENOMEM;
-    return lives_tell_texts(lives, image);
+    return lives_emit_texts(lives, image);
 }
 
 /* The image was claimed by the program after the exec. */
@@ -512,15 +512,15 @@ static int exec_claimed(struct lives *lives, struct image *image,
                         const struct lives_exec_seen *seen)
 {
     if (image->before && !image->execed)
-        lives_tell_image_end(lives, image->before, image->claimed_ns);
+        lives_emit_image_end(lives, image->before, image->claimed_ns);
     image->execed = true;
     if (lives->image_call)
         lives->image_call(lives->image_context, seen->task.pid);
-    lives_tell_exec(lives, image->process, image);
+    lives_emit_exec(lives, image->process, image);
     if (set_text(&image->comm, seen->comm) != 0 || set_text(&image->cmdline, seen->cmdline) != 0)
         return -ENOMEM;
     lives_forget_texts(lives, image);
-    return lives_tell_texts(lives, image);
+    return lives_emit_texts(lives, image);
 }
 
 int lives_exec_seen(struct lives *lives, const struct lives_exec_seen *seen)
@@ -549,7 +549,7 @@ void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time
         return;
     life->end_ns = time_ns;
     life->wait_status = wait_status;
-    lives_tell_end(lives, life);
+    lives_emit_end(lives, life);
     fade(lives, life);
 }
 
@@ -561,7 +561,7 @@ void lives_wait(struct lives *lives, int32_t pid, int64_t time_ns, int wait_stat
     if (life->end_ns == 0)
         life->end_ns = time_ns;
     life->wait_status = wait_status;
-    lives_tell_end(lives, life);
+    lives_emit_end(lives, life);
     fade(lives, life);
 }
 

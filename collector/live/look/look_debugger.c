@@ -99,7 +99,7 @@ static bool find_thread(struct debugger *debugger, const struct python_location 
 
 /* Writes the path, then the pending flag, then the bit that makes the thread look. Of the last word
  * only its lowest byte, as other threads change the rest. */
-static bool tell_thread(const struct debugger *debugger, const char *path)
+static bool emit_thread(const struct debugger *debugger, const char *path)
 {
     const int32_t pending = 1;
     uint64_t breaker_at = debugger->thread + debugger->at.tstate_breaker;
@@ -230,7 +230,7 @@ static int ask(struct debugger *debugger, char answer[LOOK_ANSWER_SIZE], struct 
 {
     char path[sizeof(debugger->inside) + 8];
     snprintf(path, sizeof(path), "%s/run.py", debugger->inside);
-    if (strlen(path) >= debugger->at.path_size || !tell_thread(debugger, path))
+    if (strlen(path) >= debugger->at.path_size || !emit_thread(debugger, path))
         return LOOK_NOT_TAKEN;
     if (!wait_for(debugger, "taken", TAKEN_NS) && withdraw(debugger))
         return LOOK_NOT_TAKEN;

@@ -69,7 +69,7 @@ static int call(struct look_place *place, uint64_t function, uint64_t first, uin
 }
 
 /* Sets the reason to the dynamic linker's error. */
-static int tell_error(struct look_place *place, const struct entering *entering)
+static int emit_error(struct look_place *place, const struct entering *entering)
 {
     char text[ERROR_TEXT_MAX + 1] = "";
     uint64_t at = 0;
@@ -108,7 +108,7 @@ static int load(struct look_place *place, void *context)
         error = call(place, entering->dlopen_at, place->traced.stack, &handle);
     if (error != 0)
         return error;
-    return handle ? call_entered(place, entering) : tell_error(place, entering);
+    return handle ? call_entered(place, entering) : emit_error(place, entering);
 }
 
 int look_enter(int32_t pid, const char *library, struct look_reason *ret_reason)

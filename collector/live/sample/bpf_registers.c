@@ -84,7 +84,7 @@ static int load(struct reading *reading, int32_t pid)
     if (error != 0)
         return error;
     struct bpf_program *program =
-        bpf_object__find_program_by_name(reading->object, "registers_tell");
+        bpf_object__find_program_by_name(reading->object, "registers_emit");
     reading->link = program ? bpf_typed_attach(program) : NULL;
     if (!reading->link)
         return program ? -errno : -EBADMSG;

@@ -70,7 +70,7 @@ static bool is_collector_name(const char *name)
 }
 
 /* Adds the module to the trace at its first frame: its ordinal, or -ENOMEM. */
-static int64_t tell_module(struct address_frames *names, struct module *module)
+static int64_t emit_module(struct address_frames *names, struct module *module)
 {
     uint8_t id[ELF_BUILD_ID_MAX];
     if (module->ordinal != 0)
@@ -151,7 +151,7 @@ static int64_t module_frame(struct address_frames *names, struct module *module,
     const uint64_t *found = map64_find(&module->frames, address + 1);
     if (found)
         return (int64_t)*found;
-    int64_t told = tell_module(names, module);
+    int64_t told = emit_module(names, module);
     if (told < 0)
         return told;
     struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)told, .address = address};

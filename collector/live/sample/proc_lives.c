@@ -19,7 +19,7 @@ static int64_t start_ns(uint64_t ticks)
     return ns > 0 ? ns : 1;
 }
 
-int process_past_tell(struct lives *lives, int32_t pid, int32_t parent)
+int process_past_emit(struct lives *lives, int32_t pid, int32_t parent)
 {
     char command[COMMAND_TEXT_SIZE], parent_command[COMMAND_TEXT_SIZE];
     struct proc_stat status, parent_status;
@@ -68,7 +68,7 @@ static int32_t read_inner_tid(int32_t pid, int32_t tid)
     return read_file(pid, tid, "status", text, sizeof(text)) ? proc_innermost(text) : 0;
 }
 
-void thread_names_tell(struct lives *lives, const struct lives_task *process, int64_t time_ns)
+void thread_names_emit(struct lives *lives, const struct lives_task *process, int64_t time_ns)
 {
     char path[64], name[NAME_SIZE];
     const struct dirent *entry;

@@ -11,10 +11,10 @@
 
 /* Registers its name and command line, and its parent if `parent` (a registered pid) is not 0.
  * Skips a process that has ended. 0 or -ENOMEM. */
-int process_past_tell(struct lives *lives, int32_t pid, int32_t parent);
+int process_past_emit(struct lives *lives, int32_t pid, int32_t parent);
 
 /* Registers the names of threads with entries. `process`: its pid and start; a different ns_pid
  * means that its threads have such numbers as well. */
-void thread_names_tell(struct lives *lives, const struct lives_task *process, int64_t time_ns);
+void thread_names_emit(struct lives *lives, const struct lives_task *process, int64_t time_ns);
 
 #endif

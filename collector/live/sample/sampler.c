@@ -21,7 +21,7 @@ static const struct sampler_rung *const rungs[] = {
     &sampler_rung_remote,
 };
 
-static int tell_string(struct trace *trace, const char *text, uint32_t *ret_string)
+static int emit_string(struct trace *trace, const char *text, uint32_t *ret_string)
 {
     int64_t string = trace_string_add(trace, text, strlen(text));
     if (string < 0)
@@ -36,9 +36,9 @@ static int tell(const struct sampler_options *options, enum sampling_rung rung, 
 {
     struct trace_sampling *told = trace_sampling(options->trace);
     uint32_t reason_string = 0, hint_string = 0;
-    int error = tell_string(options->trace, reason, &reason_string);
+    int error = emit_string(options->trace, reason, &reason_string);
     if (!error)
-        error = tell_string(options->trace, hint, &hint_string);
+        error = emit_string(options->trace, hint, &hint_string);
     told->revision++;
     told->rung = (uint8_t)rung;
     told->off_cpu = options->off_cpu && rung == SAMPLING_BPF;
@@ -160,10 +160,10 @@ int sampler_step(struct sampler *sampler)
     return sampler->rung ? sampler->rung->step(sampler->state) : 0;
 }
 
-int sampler_tell_waiting(struct sampler *sampler)
+int sampler_emit_waiting(struct sampler *sampler)
 {
-    bool can = sampler->rung && sampler->rung->tell_waiting;
-    return can ? sampler->rung->tell_waiting(sampler->state) : 0;
+    bool can = sampler->rung && sampler->rung->emit_waiting;
+    return can ? sampler->rung->emit_waiting(sampler->state) : 0;
 }
 
 int sampler_finish(struct sampler *sampler)

@@ -86,7 +86,7 @@ int sampler_step(struct sampler *sampler);
 /* Reports stretches off the CPU that have lasted for a quarter of a second, as SAMPLE_UNFINISHED up
  * to now; they are reported again when they end. Only with eBPF. Cost: each stack is read once. 0
  * or -errno, as sampler_step. */
-int sampler_tell_waiting(struct sampler *sampler);
+int sampler_emit_waiting(struct sampler *sampler);
 
 /* Stops, takes the rest, reports unfinished off-CPU stretches, writes counters into the trace. */
 int sampler_finish(struct sampler *sampler);

@@ -241,7 +241,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
         return error;
     error = sampled_read_maps(process, &sampler->modules);
     if (error != -ENOMEM && flags & SAMPLER_TRACK_ATTACH)
-        error = process_past_tell(sampler->options.lives, pid, parent);
+        error = process_past_emit(sampler->options.lives, pid, parent);
     return error == -ENOMEM ? error : 0;
 }
 
@@ -420,7 +420,7 @@ static int bpf_step(void *state)
 }
 
 /* Records names of threads that outlive the recording. */
-static void tell_names(struct bpf_sampler *sampler)
+static void emit_names(struct bpf_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
         const struct sampled *process = sampler->processes.all.items[i];
@@ -428,7 +428,7 @@ static void tell_names(struct bpf_sampler *sampler)
                                   .ns_pid = process->ns_pid,
                                   .start_ticks = process->start_ns / 10000000};
         if (!process->exited)
-            thread_names_tell(sampler->options.lives, &task, (int64_t)sampler->now_ns);
+            thread_names_emit(sampler->options.lives, &task, (int64_t)sampler->now_ns);
     }
 }
 
@@ -466,7 +466,7 @@ static int take_waiting(void *context, const struct sampler_head *head)
     return waits ? sampler_take_record(context, head) : 0;
 }
 
-static int bpf_tell_waiting(void *state)
+static int bpf_emit_waiting(void *state)
 {
     struct bpf_sampler *sampler = state;
     if (sampler->finished || !sampler->options.off_cpu)
@@ -503,7 +503,7 @@ static int bpf_finish(void *state)
     int sent = sample_queue_flush(&sampler->queue, (uint64_t)clock_now_ns(), true);
     if (!error)
         error = sent;
-    tell_names(sampler);
+    emit_names(sampler);
     int named = frames_await_names(&sampler->names);
     if (!error)
         error = named;
@@ -519,7 +519,7 @@ const struct sampler_rung sampler_rung_bpf = {
     .fd = bpf_fd,
     .timeout_ms = bpf_timeout_ms,
     .step = bpf_step,
-    .tell_waiting = bpf_tell_waiting,
+    .emit_waiting = bpf_emit_waiting,
     .finish = bpf_finish,
     .add_range = sampler_probes_add,
 };

@@ -334,7 +334,7 @@ static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_e
 }
 
 /* Reports an exec since the last look at the process; `since_ns` is 0 at the first. */
-static int tell_exec(struct remote_sampler *sampler, const struct lives_task *task,
+static int emit_exec(struct remote_sampler *sampler, const struct lives_task *task,
                      const char *comm, int64_t since_ns)
 {
     char command[COMMAND_TEXT_SIZE];
@@ -363,7 +363,7 @@ static int add_child(struct remote_sampler *sampler, const struct remote_process
     error = lives_fork(sampler->options.lives, &fork);
     /* A fork has its parent's stack: with another one it has already done an exec. */
     if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
-        error = tell_exec(sampler, &fork.child, status.comm, 0);
+        error = emit_exec(sampler, &fork.child, status.comm, 0);
     return error;
 }
 
@@ -388,14 +388,14 @@ static int remote_track(void *state, int32_t pid, unsigned flags)
     if (!error)
         error = add_process(sampler, pid, flags & SAMPLER_TRACK_WAIT_EXEC);
     if (!error && !(flags & SAMPLER_TRACK_WAIT_EXEC))
-        error = process_past_tell(sampler->options.lives, pid, 0);
+        error = process_past_emit(sampler->options.lives, pid, 0);
     return error;
 }
 
 /* ---- Lives ----------------------------------------------------------------------------------- */
 
 /* Ends its entry in the trace. */
-static void tell_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
+static void emit_thread_end(struct remote_sampler *sampler, const struct remote_process *process,
                             struct remote_thread *thread)
 {
     struct lives_task task = remote_thread_task(process, thread);
@@ -407,7 +407,7 @@ static void tell_thread_end(struct remote_sampler *sampler, const struct remote_
 static void end_thread(struct remote_sampler *sampler, struct remote_process *process,
                        struct remote_thread *thread)
 {
-    tell_thread_end(sampler, process, thread);
+    emit_thread_end(sampler, process, thread);
     remote_thread_remove(process, thread);
 }
 
@@ -444,12 +444,12 @@ static int begin_image(struct remote_sampler *sampler, struct remote_process *pr
     struct lives_task task = remote_process_task(process);
     for (size_t i = process->threads.count; i-- > 0;) {
         struct remote_thread *thread = &process->threads.items[i];
-        tell_thread_end(sampler, process, thread);
+        emit_thread_end(sampler, process, thread);
         if (thread->tid != process->pid)
             remote_thread_remove(process, thread);
     }
     remote_process_exec(process, status);
-    return tell_exec(sampler, &task, status->comm, process->looked_ns);
+    return emit_exec(sampler, &task, status->comm, process->looked_ns);
 }
 
 /* 1: it lives, or is unreadable now; 0: ended; -ENOMEM. */

@@ -22,7 +22,7 @@ struct sampler_rung {
     int (*fd)(const void *state);
     int (*timeout_ms)(const void *state);
     int (*step)(void *state);
-    int (*tell_waiting)(void *state); /* NULL: unsupported */
+    int (*emit_waiting)(void *state); /* NULL: unsupported */
     int (*finish)(void *state);
     /* NULL: unsupported. */
     int (*add_range)(void *state, const struct sampler_range_wish *wish,

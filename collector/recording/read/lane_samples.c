@@ -83,7 +83,7 @@ static int64_t find_own(struct pass *pass, const struct sample *sample,
     return known ? sample_path_unsure(stacks, sample->path, 0, false) : sample->path;
 }
 
-static int tell_with_path(struct pass *pass, const struct sample *sample, int64_t path)
+static int emit_with_path(struct pass *pass, const struct sample *sample, int64_t path)
 {
     struct sample told = *sample;
     if (path < 0)
@@ -91,17 +91,17 @@ static int tell_with_path(struct pass *pass, const struct sample *sample, int64_
     told.path = (uint32_t)path;
     told.flags &= (uint8_t)~SAMPLE_PATH_CUT;
     told.flags |= SAMPLE_PATH_KNOWN;
-    return sample_tell(pass, &told);
+    return sample_emit(pass, &told);
 }
 
 /* Reports the sample with the inherited path, which the events of the forking threads give with
  * domains. */
-static int tell_inherited(struct pass *pass, const struct sample *sample, uint32_t path,
+static int emit_inherited(struct pass *pass, const struct sample *sample, uint32_t path,
                           uint32_t told)
 {
     struct stacks *stacks = trace_stacks(pass->source.trace);
     bool better = told != 0 && (path == 0 || sample_path_same_names(stacks, path, told));
-    return tell_with_path(pass, sample, better ? sample_path_inherited(stacks, told) : path);
+    return emit_with_path(pass, sample, better ? sample_path_inherited(stacks, told) : path);
 }
 
 /* Hands out a sample that waited, or one without a lane (`answer` NULL). */
@@ -110,7 +110,7 @@ static int sample_finish(struct pass *pass, const struct sample *sample,
 {
     struct sample copy = *sample;
     if (!(pass->wants & WANT_PATHS))
-        return sample_tell(pass, &copy);
+        return sample_emit(pass, &copy);
     int64_t path = find_own(pass, sample, answer);
     const struct stacks *stacks = trace_stacks_get(pass->source.trace);
     bool known = sample->flags & SAMPLE_PATH_KNOWN;
@@ -121,8 +121,8 @@ static int sample_finish(struct pass *pass, const struct sample *sample,
         return value_pool_keep(&pass->values, &copy) != 0
                    ? -ENOMEM
                    : vec_push(&pass->heirs, ((struct heir){copy, (uint32_t)path}));
-    return heir ? tell_inherited(pass, sample, (uint32_t)path, (uint32_t)told)
-                : tell_with_path(pass, sample, path);
+    return heir ? emit_inherited(pass, sample, (uint32_t)path, (uint32_t)told)
+                : emit_with_path(pass, sample, path);
 }
 
 int heirs_finish(struct pass *pass, bool all)
@@ -136,7 +136,7 @@ int heirs_finish(struct pass *pass, bool all)
             pass->heirs.items[kept++] = heir;
             continue;
         }
-        status = tell_inherited(pass, &heir.sample, heir.path, told > 0 ? (uint32_t)told : 0);
+        status = emit_inherited(pass, &heir.sample, heir.path, told > 0 ? (uint32_t)told : 0);
         value_pool_drop(&pass->values, &heir.sample);
     }
     pass->heirs.count = status ? pass->heirs.count : kept;
@@ -144,7 +144,7 @@ int heirs_finish(struct pass *pass, bool all)
     return status;
 }
 
-int sample_tell(struct pass *pass, struct sample *sample)
+int sample_emit(struct pass *pass, struct sample *sample)
 {
     int64_t values[SAMPLE_VALUES_MAX];
     if (!pass_selects_sample(&pass->selection, pass->sets, sample, values))
@@ -165,7 +165,7 @@ int sample_tell(struct pass *pass, struct sample *sample)
     item->begin_ns = sample->time_ns;
     item->end_ns = sample_told_ns(sample);
     item->sample = sample;
-    return sinks_tell(&pass->samples, item);
+    return sinks_emit(&pass->samples, item);
 }
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
@@ -725,7 +725,7 @@ static int take_whole(struct pass *pass, const struct sample *sample)
     if (!pass_selects_sample(&pass->selection, pass->sets, &fresh.sample, values))
         return 0;
     if (set->flags & SAMPLE_SET_INTERVAL) /* it has no instant, and so no path */
-        return sample_tell(pass, &fresh.sample);
+        return sample_emit(pass, &fresh.sample);
     bool path = (pass->wants & WANT_PATHS) && has_events(pass->source.trace, sample->thread);
     bool times = (pass->wants & WANT_TIMES) && set->role == SAMPLE_ROLE_OFF_CPU &&
                  trace_thread_get(pass->source.trace, sample->thread);

@@ -53,7 +53,7 @@ int64_t lane_path(struct pass *pass, struct lane *lane);
 int heirs_finish(struct pass *pass, bool all);
 
 /* Hands out one unchanged. */
-int sample_tell(struct pass *pass, struct sample *sample);
+int sample_emit(struct pass *pass, struct sample *sample);
 
 /* The path without its innermost ranges of kind RANGE_PATH_PROBED. */
 uint32_t sample_path_own(const struct stacks *stacks, uint32_t path);

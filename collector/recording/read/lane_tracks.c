@@ -163,10 +163,10 @@ static int begin_range(struct pass *pass, const struct event *event, const struc
     open->last_ns = event->time_ns;
     range->cut = event->time_ns < pass->selection.from_ns;
     range->begin.time_ns = time_latest(event->time_ns, pass->selection.from_ns);
-    return wanted && !range->cut ? open_ranges_tell(pass, LANE_TRACK, &open->open) : 0;
+    return wanted && !range->cut ? open_ranges_emit(pass, LANE_TRACK, &open->open) : 0;
 }
 
-static int tell_point(struct pass *pass, enum item_kind kind, const struct event *event,
+static int emit_point(struct pass *pass, enum item_kind kind, const struct event *event,
                       const struct args *args, const struct open_track *open)
 {
     struct item item = {
@@ -182,16 +182,16 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
         open_ranges_place(&open->open, &item);
     if (!pass->selects_all)
         pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
-    return sinks_tell(&pass->events, &item);
+    return sinks_emit(&pass->events, &item);
 }
 
-static int tell_orphan(struct pass *pass, const struct event *event, const struct args *args,
+static int emit_orphan(struct pass *pass, const struct event *event, const struct args *args,
                        struct track_told told)
 {
     bool wanted = told.wanted && !pass->selection.range && pass->selection.from_ns == INT64_MIN &&
                   event->time_ns < pass->selection.to_ns;
     pass->counts.orphans += wanted;
-    return wanted ? tell_point(pass, ITEM_ORPHAN, event, args, NULL) : 0;
+    return wanted ? emit_point(pass, ITEM_ORPHAN, event, args, NULL) : 0;
 }
 
 static int end_range(struct pass *pass, const struct event *event, const struct args *args,
@@ -199,7 +199,7 @@ static int end_range(struct pass *pass, const struct event *event, const struct 
 {
     struct open_track *open = find_open(pass->tracks, event->lane);
     if (!open)
-        return tell_orphan(pass, event, args, told);
+        return emit_orphan(pass, event, args, told);
     if (*hidden_of(open)) {
         --*hidden_of(open);
         leave(pass->tracks, open);
@@ -227,8 +227,8 @@ static int mark(struct pass *pass, const struct event *event, const struct args 
         is_wanted(pass, open, told) && pass_selects_time(&pass->selection, event->time_ns);
     if (open)
         open->last_ns = event->time_ns;
-    int status = wanted && open ? open_ranges_tell(pass, LANE_TRACK, &open->open) : 0;
-    return status || !wanted ? status : tell_point(pass, ITEM_INSTANT, event, args, open);
+    int status = wanted && open ? open_ranges_emit(pass, LANE_TRACK, &open->open) : 0;
+    return status || !wanted ? status : emit_point(pass, ITEM_INSTANT, event, args, open);
 }
 
 /* Ends missed while recording was off are unknown: the thread's ranges, and those inside, end
@@ -396,7 +396,7 @@ static int is_of_range(struct pass *pass, const struct event *span, uint32_t pat
     return path_matches(&pass->matches, pass->source.trace, range, path);
 }
 
-int span_tell(struct pass *pass, const struct event *event, const struct args *args,
+int span_emit(struct pass *pass, const struct event *event, const struct args *args,
               const struct span_origin *origin)
 {
     struct lane *lane = &pass->lanes.items[event->thread];
@@ -421,7 +421,7 @@ int span_tell(struct pass *pass, const struct event *event, const struct args *a
     if (!pass->selects_all)
         pass_count(pass, lane, EVENT_SPAN, span.time_ns);
     lane->last_told_ns = time_latest(lane->last_told_ns, item->end_ns);
-    return sinks_tell(&pass->events, item);
+    return sinks_emit(&pass->events, item);
 }
 
 int span_take(struct pass *pass, struct lane *lane, const struct event *event,
@@ -433,7 +433,7 @@ int span_take(struct pass *pass, struct lane *lane, const struct event *event,
     pass->counts.last_ns = time_latest(pass->counts.last_ns, span.end_ns);
     if (!is_of_selection(pass, lane, &span))
         return 0;
-    return pass->origins ? origins_take(pass, &span, args) : span_tell(pass, &span, args, &unknown);
+    return pass->origins ? origins_take(pass, &span, args) : span_emit(pass, &span, args, &unknown);
 }
 
 /* ---- Begin and end of the selection ---------------------------------------------------------- */
@@ -443,7 +443,7 @@ int tracks_begin(struct pass *pass)
     struct tracks *tracks = pass->tracks;
     int status = 0;
     for (size_t i = 0; !status && tracks && i < tracks->open.count; i++)
-        status = open_ranges_tell(pass, LANE_TRACK, &tracks->open.items[i].open);
+        status = open_ranges_emit(pass, LANE_TRACK, &tracks->open.items[i].open);
     return status;
 }
 

@@ -17,7 +17,7 @@ struct span_origin {
 };
 
 /* Hands it out, if it is selected. */
-int span_tell(struct pass *pass, const struct event *event, const struct args *args,
+int span_emit(struct pass *pass, const struct event *event, const struct args *args,
               const struct span_origin *origin);
 struct tracks *tracks_create(void);
 void tracks_destroy(struct tracks *tracks);

@@ -88,8 +88,8 @@ static uint64_t number_of(const struct pass *pass, const struct open_range *rang
 }
 
 /* Reports the begin of a wanted range, inside of `depth` others. */
-static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
-                      size_t index, uint32_t depth)
+static int emit_open_range(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+                           size_t index, uint32_t depth)
 {
     struct open_range *range = &open->items[index];
     struct item *item = &pass->opened; /* all other fields stay 0 */
@@ -107,22 +107,22 @@ static int tell_begin(struct pass *pass, enum lane_kind kind, struct open_ranges
     if (!pass->selects_all) /* else it was counted on arrival */
         pass_count(pass, &pass->lanes.items[range->begin.thread], range->begin.kind,
                    range->begin.time_ns);
-    return sinks_tell(kind == LANE_THREAD ? &pass->begins : &pass->events, item);
+    return sinks_emit(kind == LANE_THREAD ? &pass->begins : &pass->events, item);
 }
 
-int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
+int open_ranges_emit_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
 {
-    return tell_begin(pass, kind, open, open->count - 1, (uint32_t)open->wanted_count - 1);
+    return emit_open_range(pass, kind, open, open->count - 1, (uint32_t)open->wanted_count - 1);
 }
 
-int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
+int open_ranges_emit(struct pass *pass, enum lane_kind kind, struct open_ranges *open)
 {
     uint32_t depth = 0;
     int status = 0;
     for (size_t i = 0; !status && i < open->count; i++) {
         const struct open_range *range = &open->items[i];
         if (range->wanted && !range->told)
-            status = tell_begin(pass, kind, open, i, depth);
+            status = emit_open_range(pass, kind, open, i, depth);
         depth += range->wanted;
     }
     return status;
@@ -151,7 +151,7 @@ static struct off_share off_between(const struct pass *pass, const struct open_r
     return (struct off_share){runnable_ns, blocked_ns};
 }
 
-static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+static int emit_span(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                      const struct open_range *range, const struct range_end *end)
 {
     bool cut = !pass->selects_all && end->time_ns >= pass->selection.to_ns;
@@ -181,15 +181,15 @@ static int tell_span(struct pass *pass, enum lane_kind kind, struct open_ranges 
     if (cut)
         count_cut_end(pass, kind, &range->begin);
     pass->counts.crossed += (item->flags & ITEM_CROSSED) != 0;
-    return sinks_tell(&pass->events, item);
+    return sinks_emit(&pass->events, item);
 }
 
 /* Reports the pending begins, without the key-values of the end. */
-static int tell_before_end(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
+static int emit_before_end(struct pass *pass, enum lane_kind kind, struct open_ranges *open,
                            const struct range_end *end)
 {
     open->args.count -= end->arg_count;
-    int status = open_ranges_tell(pass, kind, open);
+    int status = open_ranges_emit(pass, kind, open);
     open->args.count += end->arg_count;
     return status;
 }
@@ -201,12 +201,12 @@ int open_ranges_close(struct pass *pass, enum lane_kind kind, struct open_ranges
     bool before = range->cut && !range->told && end->time_ns <= pass->selection.from_ns;
     int status = 0;
     if (range->wanted && !before && !range->told)
-        status = tell_before_end(pass, kind, open, end);
+        status = emit_before_end(pass, kind, open, end);
     open->count--;
     if (range->wanted) {
         open->wanted_count--;
         if (!status && !before)
-            status = tell_span(pass, kind, open, range, end);
+            status = emit_span(pass, kind, open, range, end);
     }
     open->args.count = range->first_arg;
     return status;

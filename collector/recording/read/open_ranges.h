@@ -127,8 +127,8 @@ static inline bool open_ranges_inside(const struct open_ranges *open)
 
 /* Reports ITEM_OPENED of the innermost range, which is wanted; of all wanted ranges not reported
  * yet. */
-int open_ranges_tell_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
-int open_ranges_tell(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
+int open_ranges_emit_top(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
+int open_ranges_emit(struct pass *pass, enum lane_kind kind, struct open_ranges *open);
 
 /* How a range ends. */
 struct range_end {

@@ -388,7 +388,7 @@ static int tell(struct pass *pass, const struct event *event, const struct args 
 {
     int64_t path = path_of(pass, event);
     const struct span_origin origin = {(uint32_t)path, stack_of(pass, event)};
-    return path < 0 ? (int)path : span_tell(pass, event, args, &origin);
+    return path < 0 ? (int)path : span_emit(pass, event, args, &origin);
 }
 
 /* True if no further event or sample can change the origin: for a forked process, of other threads

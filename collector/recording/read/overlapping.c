@@ -50,7 +50,7 @@ static void count(struct pass *pass, const struct event *event)
         pass_count(pass, &pass->lanes.items[event->thread], event->kind, event->time_ns);
 }
 
-static int tell_opened(struct pass *pass, struct open_start *start)
+static int emit_opened(struct pass *pass, struct open_start *start)
 {
     struct item *item = &pass->starts->opened;
     item->kind = ITEM_OPENED;
@@ -61,11 +61,11 @@ static int tell_opened(struct pass *pass, struct open_start *start)
     item->begin_ns = start->event.time_ns;
     start->told = true;
     count(pass, &start->event);
-    return sinks_tell(&pass->events, item);
+    return sinks_emit(&pass->events, item);
 }
 
 /* Reports the selected part; the item holds the end. */
-static int tell_span(struct pass *pass, struct open_start *start)
+static int emit_span(struct pass *pass, struct open_start *start)
 {
     struct item *item = &pass->starts->span;
     int64_t to_ns = pass->selection.to_ns, end_ns = item->end_ns;
@@ -73,7 +73,7 @@ static int tell_span(struct pass *pass, struct open_start *start)
     bool outside = !start->told && (start->event.time_ns >= to_ns || before);
     if (!start->wanted || outside)
         return 0;
-    int status = start->told ? 0 : tell_opened(pass, start);
+    int status = start->told ? 0 : emit_opened(pass, start);
     item->kind = ITEM_SPAN;
     item->lane = LANE_PROCESS;
     item->event = &start->event;
@@ -88,10 +88,10 @@ static int tell_span(struct pass *pass, struct open_start *start)
         item->end_arg_count = 0;
         pass_count(pass, &pass->lanes.items[start->event.thread], EVENT_END, to_ns);
     }
-    return status ? status : sinks_tell(&pass->events, item);
+    return status ? status : sinks_emit(&pass->events, item);
 }
 
-static int tell_unfinished(struct pass *pass, struct open_start *start, int64_t end_ns)
+static int emit_unfinished(struct pass *pass, struct open_start *start, int64_t end_ns)
 {
     struct item *item = &pass->starts->span;
     item->flags = ITEM_UNFINISHED;
@@ -99,7 +99,7 @@ static int tell_unfinished(struct pass *pass, struct open_start *start, int64_t 
     item->end_thread = start->event.thread;
     item->end_arg_count = 0;
     item->args = (struct args){start->args, start->arg_count};
-    return tell_span(pass, start);
+    return emit_span(pass, start);
 }
 
 /* Keeps a copy of the event and its key-values. */
@@ -150,7 +150,7 @@ static int remember(struct pass *pass, const struct wide_key *key, const struct 
     entry->cut = event->time_ns < pass->selection.from_ns;
     entry->event.time_ns = time_latest(event->time_ns, pass->selection.from_ns);
     bool now = wanted && !entry->cut && event->time_ns < pass->selection.to_ns;
-    return now ? tell_opened(pass, entry) : 0;
+    return now ? emit_opened(pass, entry) : 0;
 }
 
 static void forget(struct starts *starts, uint64_t index)
@@ -167,7 +167,7 @@ static void forget(struct starts *starts, uint64_t index)
 static int displace(struct pass *pass, struct open_start *old, const struct event *by)
 {
     if (old->event.kind == EVENT_START)
-        return tell_unfinished(pass, old, by->time_ns);
+        return emit_unfinished(pass, old, by->time_ns);
     pass->counts.orphans += pass->selects_all || old->wanted;
     return 0;
 }
@@ -203,10 +203,10 @@ static int join(struct pass *pass, struct open_start *start, const struct event 
         start->wanted && (!start->cut || start->told || end->time_ns > pass->selection.from_ns);
     if (counted && !end_told && end->time_ns < pass->selection.to_ns)
         count(pass, end);
-    return error ? error : tell_span(pass, start);
+    return error ? error : emit_span(pass, start);
 }
 
-static int tell_lone_end(struct pass *pass, const struct event *event, const struct args *args)
+static int emit_lone_end(struct pass *pass, const struct event *event, const struct args *args)
 {
     const struct item item = {
         .kind = ITEM_ORPHAN,
@@ -218,7 +218,7 @@ static int tell_lone_end(struct pass *pass, const struct event *event, const str
         .end_ns = event->time_ns,
     };
     count(pass, event);
-    return sinks_tell(&pass->events, &item);
+    return sinks_emit(&pass->events, &item);
 }
 
 static int take_end(struct pass *pass, const struct wide_key *key, const struct event *event,
@@ -227,7 +227,7 @@ static int take_end(struct pass *pass, const struct wide_key *key, const struct 
     bool told = wanted && !pass->selection.range && pass->selection.from_ns == INT64_MIN &&
                 event->time_ns < pass->selection.to_ns;
     int status = remember(pass, key, event, args, told);
-    return status || !told ? status : tell_lone_end(pass, event, args);
+    return status || !told ? status : emit_lone_end(pass, event, args);
 }
 
 /* Joins the two parts in their order; `old` came first. */
@@ -277,7 +277,7 @@ int starts_begin(struct pass *pass)
     for (size_t i = 0; !status && i < pass->starts->items.count; i++) {
         struct open_start *entry = &pass->starts->items.items[i];
         if (entry->event.kind == EVENT_START && entry->wanted && !entry->told)
-            status = tell_opened(pass, entry);
+            status = emit_opened(pass, entry);
     }
     return status;
 }
@@ -291,7 +291,7 @@ int starts_finish(struct pass *pass)
         pass->counts.orphans +=
             entry->event.kind == EVENT_END && (pass->selects_all || entry->wanted);
         if (!status && entry->event.kind == EVENT_START)
-            status = tell_unfinished(
+            status = emit_unfinished(
                 pass, entry,
                 range_end_ns(pass->source.trace, entry->process, pass->counts.last_ns));
         free(entry->args);

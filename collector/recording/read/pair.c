@@ -119,7 +119,7 @@ static int close_with(struct pass *pass, struct lane *lane, const struct event *
     return close_top(pass, lane, &end);
 }
 
-static int tell_point(struct pass *pass, enum item_kind kind, const struct event *event,
+static int emit_point(struct pass *pass, enum item_kind kind, const struct event *event,
                       const struct args *args)
 {
     struct lane *lane = &pass->lanes.items[event->thread];
@@ -134,17 +134,17 @@ static int tell_point(struct pass *pass, enum item_kind kind, const struct event
     item->end_ns = event_told_ns(event);
     if (!pass->selects_all)
         pass_count(pass, lane, event->kind, event->time_ns);
-    return sinks_tell(&pass->events, item);
+    return sinks_emit(&pass->events, item);
 }
 
 /* An end without a begin. */
-static int tell_orphan(struct pass *pass, const struct lane *lane, const struct event *event,
+static int emit_orphan(struct pass *pass, const struct lane *lane, const struct event *event,
                        const struct args *args)
 {
     if (!lane->wanted || !lane->begun || pass->selection.range)
         return 0;
     pass->counts.orphans++;
-    return tell_point(pass, ITEM_ORPHAN, event, args);
+    return emit_point(pass, ITEM_ORPHAN, event, args);
 }
 
 static int take_pop(struct pass *pass, struct lane *lane, const struct event *event,
@@ -158,7 +158,7 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
     if (status)
         return status;
     if (!known || !is_pushed(lane, event->depth))
-        return tell_orphan(pass, lane, event, args);
+        return emit_orphan(pass, lane, event, args);
     bool counts = !pass->selects_all && lane->begun && open_ranges_inside(&lane->open);
     status = close_with(pass, lane, event, args);
     if (counts)
@@ -205,7 +205,7 @@ static inline int open_top(struct pass *pass, struct lane *lane, const struct ev
         range->instance = next_instance(pass, lane, event->thread);
     if (pass->wants & WANT_TIMES)
         range->off = off_until(pass, lane, range->begin.time_ns);
-    return wanted && lane->begun ? open_ranges_tell_top(pass, LANE_THREAD, &lane->open) : 0;
+    return wanted && lane->begun ? open_ranges_emit_top(pass, LANE_THREAD, &lane->open) : 0;
 }
 
 static inline int take_push(struct pass *pass, struct lane *lane, const struct event *event,
@@ -243,7 +243,7 @@ static int take_lost(struct pass *pass, struct lane *lane, const struct event *e
         status = close_from(pass, lane, event->depth, end_ns, ITEM_END_LOST);
     lane->depth = event->depth;
     told.time_ns = time_latest(told.time_ns, pass->selection.from_ns);
-    return status || !wanted ? status : tell_point(pass, ITEM_LOST, &told, &no_args);
+    return status || !wanted ? status : emit_point(pass, ITEM_LOST, &told, &no_args);
 }
 
 static int take_edge(struct pass *pass, struct lane *lane, const struct event *event)
@@ -256,7 +256,7 @@ static int take_edge(struct pass *pass, struct lane *lane, const struct event *e
     if (!status)
         status = tracks_take(pass, event, &no_args, told);
     return status || !lane->wanted || !lane->begun ? status
-                                                   : tell_point(pass, ITEM_EDGE, event, &no_args);
+                                                   : emit_point(pass, ITEM_EDGE, event, &no_args);
 }
 
 static int take_point(struct pass *pass, struct lane *lane, const struct event *event,
@@ -268,7 +268,7 @@ static int take_point(struct pass *pass, struct lane *lane, const struct event *
     bool told = is_wanted(pass, lane) && lane->begun;
     bool is_double = kind == ITEM_COUNTER && event->value_kind == VALUE_DOUBLE;
     pass->counts.no_numbers += told && is_double && !isfinite(event->value.float64);
-    return told ? tell_point(pass, kind, event, args) : 0;
+    return told ? emit_point(pass, kind, event, args) : 0;
 }
 
 static int take_start(struct pass *pass, const struct lane *lane, const struct event *event,
@@ -370,7 +370,7 @@ static int take_selected(struct pass *pass, struct lane *lane, const struct even
         return take_from_begin(pass, lane, event, args);
     if (!lane->begun && is_after_begin(pass, event->kind, told_ns)) {
         lane->begun = true;
-        status = open_ranges_tell(pass, LANE_THREAD, &lane->open);
+        status = open_ranges_emit(pass, LANE_THREAD, &lane->open);
     }
     return status ? status : take_kind(pass, lane, event, args);
 }
@@ -551,7 +551,7 @@ static inline int run_push(struct pair_run *run, const struct event *event, uint
     item->event = &range->begin;
     item->begin_ns = range->begin.time_ns;
     item->parents = run->begins;
-    return sinks_tell(&run->pass->begins, item);
+    return sinks_emit(&run->pass->begins, item);
 }
 
 static inline int run_pop(struct pair_run *run, const struct event *event)
@@ -573,7 +573,7 @@ static inline int run_pop(struct pair_run *run, const struct event *event)
     item->parents = run->begins;
     if (item->depth)
         open_range_add(&run->end[-1], range, end_ns - begin_ns);
-    return sinks_tell(&run->pass->events, item);
+    return sinks_emit(&run->pass->events, item);
 }
 
 static void end_run(struct lane *lane, const struct pair_run *run, size_t event_count)

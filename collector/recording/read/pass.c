@@ -177,7 +177,7 @@ static int begin_all(struct pass *pass)
     pass->begun = true;
     for (uint32_t i = 0; !status && i < pass->lanes.count; i++) {
         pass->lanes.items[i].begun = true;
-        status = open_ranges_tell(pass, LANE_THREAD, &pass->lanes.items[i].open);
+        status = open_ranges_emit(pass, LANE_THREAD, &pass->lanes.items[i].open);
     }
     if (!status)
         status = starts_begin(pass);
@@ -207,7 +207,7 @@ static int take_sample(struct pass *pass)
     int status = sample_merge_next(pass->samples_merge, &sample);
     if (status > 0 && pass->launches && sample_role(pass->sets, &sample) == SAMPLE_ROLE_LAUNCH)
         status = origins_launch(pass, &sample) == 0 ? status : -ENOMEM;
-    return status > 0 ? sample_tell(pass, &sample) : status;
+    return status > 0 ? sample_emit(pass, &sample) : status;
 }
 
 /* Chooses the next item: 1 an event, 2 a sample, 0 at the end; -errno. */

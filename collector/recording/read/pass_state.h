@@ -139,7 +139,7 @@ static inline int64_t edge_before(int64_t time_ns)
 /* ---- Reporting ------------------------------------------------------------------------------- */
 
 /* Inline: every item of a recording passes here. */
-static inline int sinks_tell(const struct sinks *sinks, const struct item *item)
+static inline int sinks_emit(const struct sinks *sinks, const struct item *item)
 {
     int status = 0;
     assert(item->depth == 0 || (item->parents && item->parents[item->depth - 1]));

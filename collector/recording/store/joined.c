@@ -198,7 +198,7 @@ void joined_destroy(struct joined *joined)
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 /* Adds a note, which all outputs show. */
-static int tell_error(struct trace *trace, const struct trace_host *host)
+static int emit_error(struct trace *trace, const struct trace_host *host)
 {
     char text[512];
     const struct trace_string *name = trace_string(trace, host->name);
@@ -219,13 +219,13 @@ static int describe_hosts(const struct joined_part *part, struct trace *trace, u
         host->offset_ns = time->offset_ns;
         host->error_ns = time->error_ns;
         host->drift = time->drift;
-        error = tell_error(trace, host);
+        error = emit_error(trace, host);
     }
     return error;
 }
 
 /* A process without stretches off the CPU seems to have run all the time. */
-static int tell_off_cpu(const struct joined *joined, struct trace *trace)
+static int emit_off_cpu(const struct joined *joined, struct trace *trace)
 {
     uint64_t without = 0;
     for (size_t i = 0; i < joined->parts.count; i++)
@@ -239,7 +239,7 @@ static int tell_off_cpu(const struct joined *joined, struct trace *trace)
         without);
 }
 
-static int tell_twice(struct joined *joined, struct trace *trace)
+static int emit_twice(struct joined *joined, struct trace *trace)
 {
     struct joined_source *sources = calloc(joined->parts.count + 1, sizeof(*sources));
     char text[STORE_TWICE_TEXT_SIZE];
@@ -316,11 +316,11 @@ int joined_open(const struct store_manifest *manifest, struct trace *trace,
     for (size_t i = 0; i < manifest->count && !error; i++)
         error = open_part(joined, &manifest->parts[i], trace);
     if (!error)
-        error = tell_off_cpu(joined, trace);
+        error = emit_off_cpu(joined, trace);
     if (!error)
         error = definitions_check(trace);
     if (!error)
-        error = tell_twice(joined, trace);
+        error = emit_twice(joined, trace);
     *ret_joined = joined;
     return error;
 }

@@ -26,7 +26,7 @@ static void begin_pause(void)
     annot_store_relaxed(&paused_generation, annot_gate_v1.generation); /* any order will do */
 }
 
-void itt_tell_pause(void)
+void itt_emit_pause(void)
 {
     uint64_t generation = annot_gate_v1.generation;
     if (annot_load_relaxed(&paused_generation) == generation || !itt_lock())

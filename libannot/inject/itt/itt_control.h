@@ -14,7 +14,7 @@ extern const struct itt_entry itt_entries_control[];
 extern int itt_is_paused;
 
 /* Records the pause as a range in a recording that began during it. */
-void itt_tell_pause(void);
+void itt_emit_pause(void);
 
 /* In a forked child: the pause goes on, without a range in this process yet. */
 void itt_pause_after_fork(void);
@@ -26,7 +26,7 @@ static inline int itt_is_wanted(void)
         return 0;
     if (!ITT_RARELY(annot_load_relaxed(&itt_is_paused)))
         return 1;
-    itt_tell_pause();
+    itt_emit_pause();
     return 0;
 }
 

@@ -165,7 +165,7 @@ begin_slowly(const struct annot_event *event, const struct itt_id *id, const str
     if (thread)
         set_skipped(thread, is_paused);
     if (is_paused) {
-        itt_tell_pause();
+        itt_emit_pause();
         itt_depth++;
         return;
     }

@@ -189,7 +189,7 @@ static uint32_t numbers_of(struct counter *counter, struct nvtx_decoding *decodi
         struct annot_value *value = &decoding->values[i];
         const struct nvtx_entry *entry = decoding->entries[i];
         if (!entry || value->kind < ANNOT_PAYLOAD_INT64 || value->kind > ANNOT_PAYLOAD_DOUBLE) {
-            nvtx_tell_once(&counter->object, counter->text,
+            nvtx_emit_once(&counter->object, counter->text,
                            "not all of a counter's values are shown");
             continue;
         }
@@ -252,7 +252,7 @@ static void sample_no_value(annot_domain domain, uint64_t id, uint8_t reason)
         if (value.kind != ANNOT_PAYLOAD_NONE)
             emit_value(counter, &value);
     } else if (reason != NVTX_VALUE_IS_ZERO) {
-        nvtx_tell(domain, counter->text, "a counter's value is not available");
+        nvtx_emit(domain, counter->text, "a counter's value is not available");
     } else if (!group_of(counter, &layout)) {
         sample_number(counter, &value);
     }
@@ -289,12 +289,12 @@ static void sample(struct counter *counter, struct nvtx_bytes bytes, const int64
         if (bytes.size >= layout.size && nvtx_number_of(counter->schema, &layout, bytes.at, &value))
             sample_number(counter, &value);
         else
-            nvtx_tell_once(&counter->object, counter->text, "a counter's samples are no numbers");
+            nvtx_emit_once(&counter->object, counter->text, "a counter's samples are no numbers");
         return;
     }
     struct nvtx_decoding *decoding = nvtx_decoding_take(counter->object.domain, &blob, 1);
     if (!decoding) {
-        nvtx_tell_once(&counter->object, counter->text, "a sample that there was no room for");
+        nvtx_emit_once(&counter->object, counter->text, "a sample that there was no room for");
         return;
     }
     decoding->is_deferred = 1;
@@ -325,7 +325,7 @@ static void sample_batch(annot_domain domain, const struct nvtx_samples_said *ba
     size_t times = batch->times ? batch->times_size / sizeof(*batch->times) : 0;
     int is_interval = (batch->flags & NVTX_BATCH_INTERVALS) != 0;
     if (layout.size == 0 || (is_interval && times < 2)) {
-        nvtx_tell_once(&counter->object, counter->text, "a batch of samples that makes no sense");
+        nvtx_emit_once(&counter->object, counter->text, "a batch of samples that makes no sense");
         return;
     }
     for (size_t i = 0; batch->size / layout.size > i; i++) {

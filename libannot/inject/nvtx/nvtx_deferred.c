@@ -153,7 +153,7 @@ static void end_half(struct deferred *event, int is_pushed)
     const struct nvtx_stamp *end = decoding->end.is_there ? &decoding->end : &decoding->begin;
     struct half half;
     if (!take_half(key_of(decoding, event->scope, is_pushed), &half)) {
-        nvtx_tell(decoding->domain, NULL, "the end of a deferred range that did not begin");
+        nvtx_emit(decoding->domain, NULL, "the end of a deferred range that did not begin");
         return;
     }
     event->name = half.name;
@@ -186,7 +186,7 @@ static void take_event(const struct nvtx_decoding *decoding, uint64_t scope)
         else if (mark->is_there)
             emit(&event, mark, mark);
         else
-            nvtx_tell(decoding->domain, nvtx_message_text(&decoding->message),
+            nvtx_emit(decoding->domain, nvtx_message_text(&decoding->message),
                       "a deferred event without a time");
     }
 }
@@ -198,7 +198,7 @@ submit_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t 
 {
     struct nvtx_decoding *decoding = nvtx_decoding_take(domain, blobs, count);
     if (!decoding) {
-        nvtx_tell(domain, NULL, "a deferred event that there was no room for");
+        nvtx_emit(domain, NULL, "a deferred event that there was no room for");
         return;
     }
     decoding->is_deferred = 1;
@@ -240,7 +240,7 @@ void nvtx_submit_batch(annot_domain domain, const struct nvtx_batch_said *batch)
         return;
     struct nvtx_layout layout = nvtx_layout_of(domain, batch->schema);
     if (layout.class != NVTX_CLASS_SAID || !layout.type->type) {
-        nvtx_tell(domain, NULL, "a batch of events whose schema is not known");
+        nvtx_emit(domain, NULL, "a batch of events whose schema is not known");
         return;
     }
     const struct nvtx_schema *schema = (const struct nvtx_schema *)layout.type;

@@ -140,7 +140,7 @@ static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said 
     struct heap *heap = take_heap();
     if (!heap) {
         if (annot_enabled())
-            nvtx_tell(domain, NULL, "more heaps than are kept");
+            nvtx_emit(domain, NULL, "more heaps than are kept");
         return UINTPTR_MAX;
     }
     nvtxMessageValue_t message = said->message;
@@ -239,7 +239,7 @@ static struct region region_of(uint32_t type, const void *element, size_t elemen
     return (struct region){array[1], 0, 0};
 }
 
-static void tell_region(annot_domain domain, const char *text, const struct region *region,
+static void emit_region(annot_domain domain, const char *text, const struct region *region,
                         const struct heap *heap)
 {
     char address[19];
@@ -269,7 +269,7 @@ static void regions_register(annot_domain domain, const struct nvtx_register_sai
         nvtx_map_put(NVTX_MAP_REGION, region.address, pack(heap, region.size));
         if (said->handles && has_handles)
             nvtx_map_put(NVTX_MAP_REGION, said->handles[i], pack(heap, region.size));
-        tell_region(domain, "region registered", &region, heap);
+        emit_region(domain, "region registered", &region, heap);
         if (region.is_known)
             change_bytes(heap, region.size & SIZE_MASK);
     }
@@ -283,7 +283,7 @@ static void regions_resize(annot_domain domain, const struct nvtx_resize_said *s
         struct region region =
             region_of(said->head.type, elements + i * said->element_size, said->element_size);
         struct heap *heap = unpack(nvtx_map_get(NVTX_MAP_REGION, region.address), &before);
-        tell_region(domain, "region resized", &region, heap);
+        emit_region(domain, "region resized", &region, heap);
         if (!heap || !region.is_known)
             continue;
         nvtx_map_put(NVTX_MAP_REGION, region.address, pack(heap, region.size));
@@ -302,7 +302,7 @@ static void regions_unregister(annot_domain domain, const struct nvtx_resize_sai
         region.address = reference;
         struct heap *heap = unpack(nvtx_map_take(NVTX_MAP_REGION, reference), &region.size);
         region.is_known = heap && region.size;
-        tell_region(domain, "region unregistered", &region, heap);
+        emit_region(domain, "region unregistered", &region, heap);
         if (region.is_known)
             change_bytes(heap, 0 - region.size);
     }
@@ -349,7 +349,7 @@ static void permissions_assign(annot_domain domain, const struct nvtx_permission
     }
 }
 
-static void tell_permissions(annot_domain domain, const char *text, uint64_t permissions,
+static void emit_permissions(annot_domain domain, const char *text, uint64_t permissions,
                              const struct annot_value *value)
 {
     struct mark mark = {.domain = domain, .text = text};
@@ -455,7 +455,7 @@ static uintptr_t call_create(nvtxDomainHandle_t domain, int32_t flags)
         if (next)                                                                                  \
             next(domain, permissions);                                                             \
         if (annot_enabled())                                                                       \
-            tell_permissions(nvtx_domain_known(domain), text, permissions, NULL);                  \
+            emit_permissions(nvtx_domain_known(domain), text, permissions, NULL);                  \
     }
 
 PERMISSIONS(call_destroy, PERMISSIONS_DESTROY, "permissions destroyed")
@@ -475,7 +475,7 @@ static void call_bind(nvtxDomainHandle_t domain, uintptr_t permissions, uint32_t
     if (next)
         next(domain, permissions, scope, flags);
     if (annot_enabled())
-        tell_permissions(nvtx_domain_known(domain), "permissions bound", permissions, &value);
+        emit_permissions(nvtx_domain_known(domain), "permissions bound", permissions, &value);
 }
 
 static void call_unbind(nvtxDomainHandle_t domain, uint32_t scope)
@@ -520,7 +520,7 @@ static void call_cuda_peer(nvtxDomainHandle_t domain, uintptr_t permissions, int
     if (next)
         next(domain, permissions, peer, flags);
     if (annot_enabled())
-        tell_permissions(nvtx_domain_known(domain), "peer access set", permissions, &value);
+        emit_permissions(nvtx_domain_known(domain), "peer access set", permissions, &value);
 }
 
 static void call_cuda_initialized(nvtxDomainHandle_t domain, const void *stream,
@@ -536,7 +536,7 @@ static void call_cuda_initialized(nvtxDomainHandle_t domain, const void *stream,
         struct region region =
             region_of(said->head.type, (const char *)said->elements + i * said->element_size,
                       said->element_size);
-        tell_region(nvtx_domain_known(domain), "region initialized", &region, NULL);
+        emit_region(nvtx_domain_known(domain), "region initialized", &region, NULL);
     }
 }
 

@@ -118,7 +118,7 @@ void nvtx_registry_clear(void)
 
 /* ---- Reports of unsupported data ------------------------------------------------------------- */
 
-void nvtx_tell(annot_domain domain, const char *name, const char *what)
+void nvtx_emit(annot_domain domain, const char *name, const char *what)
 {
     const struct annot_value value = annot_value_string("name", name ? name : "");
     const struct annot_event event = {
@@ -130,10 +130,10 @@ void nvtx_tell(annot_domain domain, const char *name, const char *what)
     annot_mark_event(&event);
 }
 
-void nvtx_tell_once(struct nvtx_object *object, const char *name, const char *what)
+void nvtx_emit_once(struct nvtx_object *object, const char *name, const char *what)
 {
     if (!annot_enabled() || annot_load_relaxed(&object->is_told))
         return;
     annot_store_relaxed(&object->is_told, (uint8_t)1);
-    nvtx_tell(object->domain, name, what);
+    nvtx_emit(object->domain, name, what);
 }

@@ -58,7 +58,7 @@ static inline uint64_t nvtx_hash(uint64_t hash, uint64_t more)
 uint64_t nvtx_hash_text(uint64_t hash, const char *text);
 
 /* Emit a mark in the program's domain for a part that was not understood; once: per object. */
-void nvtx_tell_once(struct nvtx_object *object, const char *name, const char *what);
-void nvtx_tell(annot_domain domain, const char *name, const char *what);
+void nvtx_emit_once(struct nvtx_object *object, const char *name, const char *what);
+void nvtx_emit(annot_domain domain, const char *name, const char *what);
 
 #endif

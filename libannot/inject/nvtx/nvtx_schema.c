@@ -170,7 +170,7 @@ uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said
     struct nvtx_object head = {.kind = NVTX_OBJECT_TYPE, .domain = domain};
     if (!is_schema(said)) {
         if (said && annot_enabled())
-            nvtx_tell(domain, name_of(said), "a schema that makes no sense");
+            nvtx_emit(domain, name_of(said), "a schema that makes no sense");
         return 0;
     }
     head.hash = hash_schema(said);
@@ -224,7 +224,7 @@ uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *sa
     struct nvtx_object head = {.kind = NVTX_OBJECT_TYPE, .domain = domain};
     if (!is_enum(said)) {
         if (said && annot_enabled())
-            nvtx_tell(domain, said->fields & NVTX_ENUM_HAS_NAME ? said->name : NULL,
+            nvtx_emit(domain, said->fields & NVTX_ENUM_HAS_NAME ? said->name : NULL,
                       "an enum that makes no sense");
         return 0;
     }

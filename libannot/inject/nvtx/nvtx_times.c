@@ -304,7 +304,7 @@ void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvt
     else if (other && (time = own_time(times ? times->type : ids[0], at->from)))
         add_point(other, at->to, time);
     else if (annot_enabled())
-        nvtx_tell(domain, NULL, "a point of two times, neither of which is known");
+        nvtx_emit(domain, NULL, "a point of two times, neither of which is known");
 }
 
 /* `slope`: how far the second advances while the first advances by one. */

@@ -27,7 +27,7 @@ struct annot_value pool_facts_value(const struct pool_side *side)
     return value;
 }
 
-void pool_facts_tell(struct pool_side *side)
+void pool_facts_emit(struct pool_side *side)
 {
     int64_t size = __atomic_load_n(&side->size, __ATOMIC_RELAXED);
     if (side->kind[0] == '\0' || size == 0 || !is_new(side) || pool_side_has_greenlets(side))
@@ -45,7 +45,7 @@ void pool_facts_tell(struct pool_side *side)
     annot_mark_event(&event);
 }
 
-void pool_facts_tell_worker(struct pool_side *side)
+void pool_facts_emit_worker(struct pool_side *side)
 {
     if (!is_new(side) || pool_side_has_greenlets(side))
         return;
@@ -70,7 +70,7 @@ PyObject *pool_facts_made(PyObject *self, PyObject *args)
     snprintf(side->kind, sizeof(side->kind), "%s", kind);
     snprintf(side->started, sizeof(side->started), "%s", started);
     __atomic_store_n(&side->size, size, __ATOMIC_RELAXED);
-    pool_facts_tell(side);
+    pool_facts_emit(side);
     Py_RETURN_NONE;
 }
 
@@ -78,7 +78,7 @@ PyObject *pool_facts_made(PyObject *self, PyObject *args)
 PyObject *pool_facts_joined(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    pool_facts_tell_worker((struct pool_side *)self);
+    pool_facts_emit_worker((struct pool_side *)self);
     Py_RETURN_NONE;
 }
 
@@ -114,7 +114,7 @@ PyObject *pool_facts_call(PyObject *self, PyObject *args)
     long long chunk;
     if (!PyArg_ParseTuple(args, "sL:call", &method, &chunk))
         return NULL;
-    pool_facts_tell(side);
+    pool_facts_emit(side);
     const struct annot_value values[] = {
         pool_facts_value(side),
         pool_text_value(POOL_METHOD, method),

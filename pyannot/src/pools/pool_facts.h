@@ -9,8 +9,8 @@ struct annot_value;
 struct pool_side;
 
 /* Marks the facts of the pool, or this thread as a worker of it: once in each recording. */
-void pool_facts_tell(struct pool_side *side);
-void pool_facts_tell_worker(struct pool_side *side);
+void pool_facts_emit(struct pool_side *side);
+void pool_facts_emit_worker(struct pool_side *side);
 
 /* The pool's number, as a key-value. */
 struct annot_value pool_facts_value(const struct pool_side *side);

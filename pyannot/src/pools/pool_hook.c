@@ -104,7 +104,7 @@ static void end_range(bool *open)
 static long long bytes_in(const struct pool_side *side, PyObject *buffer)
 {
     PyObject *size = Py_TYPE(buffer) == side->buffer_type
-                         ? PyObject_Vectorcall(side->buffer_tell, &buffer, 1, NULL)
+                         ? PyObject_Vectorcall(side->buffer_emit, &buffer, 1, NULL)
                          : PyObject_CallMethod(buffer, "tell", NULL);
     long long bytes = size ? PyLong_AsLongLong(size) : -1;
     Py_XDECREF(size);
@@ -134,7 +134,7 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
     struct pool_function found = pool_function_find(side, task);
-    pool_facts_tell_worker(side);
+    pool_facts_emit_worker(side);
     pool_side_begin_function(side, &side->run, &found, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
     if (side->run.track != NULL || !side->run.is_open)
@@ -261,7 +261,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
         struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
-        pool_facts_tell(side);
+        pool_facts_emit(side);
         annot_push_event(&event);
         annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
     }

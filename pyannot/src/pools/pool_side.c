@@ -125,7 +125,7 @@ void pool_side_begin_function(struct pool_side *side, struct context_range *rang
     Py_XDECREF(name);
 }
 
-static void count_tell(annot_name name, int64_t value)
+static void count_emit(annot_name name, int64_t value)
 {
     struct annot_event event = pool_side_event(name, ANNOT_POOL_COUNT);
     event.payload_kind = ANNOT_PAYLOAD_INT64;
@@ -170,8 +170,8 @@ void pool_side_count(struct pool_side *side, int64_t change)
     __atomic_store_n(&side->told_queued, count - busy, __ATOMIC_RELAXED);
     __atomic_store_n(&side->told_busy, busy, __ATOMIC_RELAXED);
     __atomic_store_n(&side->told_recording, annot_recording(), __ATOMIC_RELAXED);
-    count_tell(side->queued_name, count - busy);
-    count_tell(side->busy_name, busy);
+    count_emit(side->queued_name, count - busy);
+    count_emit(side->busy_name, busy);
 }
 
 static int64_t now_ns(void)
@@ -189,7 +189,7 @@ int64_t pool_side_job_age_ns(const struct pool_side *side)
 /* ---- Methods --------------------------------------------------------------------------------- */
 
 /* Emits the range of a job, from which an arrow leads to its first task. */
-static void tell_job(struct pool_side *side, const char *method, const int64_t *numbers)
+static void emit_job(struct pool_side *side, const char *method, const int64_t *numbers)
 {
     const struct annot_value values[] = {
         pool_facts_value(side),
@@ -229,8 +229,8 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
         PyErr_Clear();
     Py_XDECREF(time);
     if (annot_enabled() && !pool_side_has_greenlets(side)) {
-        pool_facts_tell(side);
-        tell_job(side, method, numbers);
+        pool_facts_emit(side);
+        emit_job(side, method, numbers);
     }
     if (tasks > 0)
         pool_side_count(side, tasks);
@@ -296,8 +296,8 @@ static int buffer_find(struct pool_side *side)
     PyObject *type = module ? PyObject_GetAttrString(module, "BytesIO") : NULL;
     Py_XDECREF(module);
     side->buffer_type = (PyTypeObject *)type;
-    side->buffer_tell = type ? PyObject_GetAttrString(type, "tell") : NULL;
-    return side->buffer_tell ? 0 : -1;
+    side->buffer_emit = type ? PyObject_GetAttrString(type, "tell") : NULL;
+    return side->buffer_emit ? 0 : -1;
 }
 
 /* pool_side(scope, label, stars, chunkers, local=False, workers=0): a worker's has no label. */
@@ -340,7 +340,7 @@ static int side_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(side->jobs);
     Py_VISIT(side->pending);
     Py_VISIT(side->buffer_type);
-    Py_VISIT(side->buffer_tell);
+    Py_VISIT(side->buffer_emit);
     return 0;
 }
 
@@ -349,8 +349,8 @@ static void counters_end(struct pool_side *side)
 {
     if (side->task_count == 0 || !annot_enabled() || side->process != getpid())
         return;
-    count_tell(side->queued_name, 0);
-    count_tell(side->busy_name, 0);
+    count_emit(side->queued_name, 0);
+    count_emit(side->busy_name, 0);
 }
 
 static void side_dealloc(PyObject *self)
@@ -367,7 +367,7 @@ static void side_dealloc(PyObject *self)
     Py_XDECREF(side->jobs);
     Py_XDECREF(side->pending);
     Py_XDECREF(side->buffer_type);
-    Py_XDECREF(side->buffer_tell);
+    Py_XDECREF(side->buffer_emit);
     type->tp_free(self);
     Py_DECREF(type);
 }

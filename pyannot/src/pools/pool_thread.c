@@ -41,7 +41,7 @@ static void offered_free(PyObject *task)
     PyMem_Free(offered);
 }
 
-static void tell_submit(struct offered *offered)
+static void emit_submit(struct offered *offered)
 {
     struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
     offered->flow = annot_flow_new();
@@ -61,7 +61,7 @@ PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
     offered->side = (struct pool_side *)Py_NewRef(self);
     if (annot_enabled() && !pool_side_has_greenlets(side)) {
         inherited_gather(state_of_type(Py_TYPE(self)), &offered->inherited);
-        tell_submit(offered);
+        emit_submit(offered);
     }
     pool_side_count(side, 1);
     PyObject *task = PyCapsule_New(offered, offered_name, offered_free);

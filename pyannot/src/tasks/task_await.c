@@ -292,7 +292,7 @@ static void tell(const struct task_state *tasks, const struct task_track *track,
     Py_XDECREF(folders);
 }
 
-bool awaited_tell(struct state *state, const struct task_track *track, PyObject *task,
+bool awaited_emit(struct state *state, const struct task_track *track, PyObject *task,
                   uint64_t duration_ns)
 {
     const struct annot_event event = awaited_event();

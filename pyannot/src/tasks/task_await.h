@@ -10,7 +10,7 @@
 
 /* Makes the mark. Returns false if the task does not resume, as its handle has another purpose.
  * Never raises. */
-bool awaited_tell(struct state *state, const struct task_track *track, PyObject *task,
+bool awaited_emit(struct state *state, const struct task_track *track, PyObject *task,
                   uint64_t duration_ns);
 int task_await_install(struct task_state *tasks);
 void task_await_clear(struct task_state *tasks);

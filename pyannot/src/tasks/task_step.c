@@ -82,7 +82,7 @@ static PyObject *turn_name(const struct task_track *track, PyObject *handle)
 }
 
 /* `stack` NULL: it was not taken. */
-static void tell_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
+static void emit_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
 {
     PyObject *turn_owner = NULL;
     const char *turn_text = turn ? text_of(turn, &turn_owner) : NULL;
@@ -107,13 +107,13 @@ static void tell(uint64_t duration_ns, struct task_track *track, PyObject *handl
     PyErr_Fetch(&kind, &value, &traceback);
     PyObject *turn = turn_name(track, handle);
     PyErr_Clear();
-    tell_turn(duration_ns, turn, stack);
+    emit_turn(duration_ns, turn, stack);
     PyErr_Clear();
     Py_XDECREF(turn);
     PyErr_Restore(kind, value, traceback);
 }
 
-void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle)
+void blocked_emit(uint64_t duration_ns, struct task_track *track, PyObject *handle)
 {
     tell(duration_ns, track, handle, NULL);
 }
@@ -327,7 +327,7 @@ static bool task_goes_on(struct state *state, struct task_track *track, PyObject
     bool goes_on = true;
     if (__builtin_expect(since->begin_ns != 0 && now_ns - since->begin_ns >= AWAITED_NS, 0) &&
         is_known(since, unwatched))
-        goes_on = awaited_tell(state, track, task, now_ns - since->begin_ns);
+        goes_on = awaited_emit(state, track, task, now_ns - since->begin_ns);
     since->unwatched = unwatched; /* the step may stop the watching */
     return goes_on;
 }

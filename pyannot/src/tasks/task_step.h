@@ -42,13 +42,13 @@ static inline void slow_end(struct slow_step *step, struct task_track *track, Py
 /* Without a watchdog: makes a mark at the end of the turn. Samples and waits have the stack. */
 extern uint64_t blocked_threshold_ns; /* 0: off */
 
-void blocked_tell(uint64_t duration_ns, struct task_track *track, PyObject *handle);
+void blocked_emit(uint64_t duration_ns, struct task_track *track, PyObject *handle);
 
 static inline void blocked_end(uint64_t duration_ns, struct task_track *track, PyObject *handle)
 {
     uint64_t threshold_ns = __atomic_load_n(&blocked_threshold_ns, __ATOMIC_RELAXED);
     if (__builtin_expect(threshold_ns && duration_ns >= threshold_ns, 0))
-        blocked_tell(duration_ns, track, handle);
+        blocked_emit(duration_ns, track, handle);
 }
 
 /* Returns the time of the start or end of a turn. For a task, which waits in between, by the exact

@@ -201,7 +201,7 @@ static bool give_number(struct trace_code *kept)
 }
 
 /* Writes a note once a process, as readers cannot see this. */
-static void tell_others(void)
+static void emit_others(void)
 {
     static bool is_told;
     if (trace_first(&is_told))
@@ -231,7 +231,7 @@ static void name_code(const PyCodeObject *code, struct trace_code *kept)
     if (kept->name != 0)
         return;
     kept->name = other_name;
-    tell_others();
+    emit_others();
 }
 
 static annot_name inherited_name(const PyCodeObject *code)

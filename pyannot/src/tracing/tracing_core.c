@@ -16,7 +16,7 @@
 #include <time.h>
 
 /* Excludes the call from the own time of counted lines. */
-static inline void tell_lines(struct trace_thread *thread, uint32_t depth)
+static inline void emit_lines(struct trace_thread *thread, uint32_t depth)
 {
     if (RARE(thread->lines != NULL))
         trace_line_calls(thread, depth);
@@ -25,7 +25,7 @@ static inline void tell_lines(struct trace_thread *thread, uint32_t depth)
 static inline uint32_t open_call(struct trace_thread *thread, const struct trace_code *code,
                                  PyCodeObject *python_code, bool continues)
 {
-    tell_lines(thread, thread->entries[thread->count].depth);
+    emit_lines(thread, thread->entries[thread->count].depth);
     if (RARE(trace_has_values))
         return trace_values_enter(code, python_code, continues);
     return annot_code_enter(code->name, continues);
@@ -34,7 +34,7 @@ static inline uint32_t open_call(struct trace_thread *thread, const struct trace
 /* ---- Adaptive -------------------------------------------------------------------------------- */
 
 /* Records, once, that calls of a function are estimated from now on, and how many were recorded. */
-static void tell_estimated(const struct trace_code *code, uint32_t calls)
+static void emit_estimated(const struct trace_code *code, uint32_t calls)
 {
     const struct annot_event event = {
         .name = code->name,
@@ -78,7 +78,7 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
     thread->count = kept;
     code->is_open = trace_threads_have(code); /* in other threads */
     if ((calls & TRACE_CLOSED) == 0)          /* else another thread reports it */
-        tell_estimated(code, calls);
+        emit_estimated(code, calls);
 }
 
 /* A call of an estimated function ends. Returns true while a thread may be in a call that began
@@ -145,7 +145,7 @@ static __attribute__((noinline)) bool enter_counted(struct trace_thread *thread,
     entry->token = ANNOT_CODE_HELD;
     bool held = trace_now.is_special && trace_is_held(thread, code);
     if (!held)
-        tell_lines(thread, entry->depth);
+        emit_lines(thread, entry->depth);
     thread->count++;
     if (RARE(trace_now.options.ranges) && !held && !continues) /* a resumed one was called before */
         trace_tree_enter_in(thread, entry, code->name, trace_range_now());

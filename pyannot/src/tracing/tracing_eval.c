@@ -213,7 +213,7 @@ static bool is_others(Py_tracefunc function)
 }
 
 /* Writes a note once a start, as readers cannot see this. */
-static __attribute__((noinline, cold)) void tell_hidden(void)
+static __attribute__((noinline, cold)) void emit_hidden(void)
 {
     if (!has_told_hidden)
         annot_process_note("lines of Python: another tool set a trace function (sys.settrace); "
@@ -226,7 +226,7 @@ static PyObject *eval_with_lines(PyThreadState *thread, frame_type *frame, int t
     Py_tracefunc before = thread->c_tracefunc;
     struct trace_code *lined = trace_lined(code_of(frame));
     if (is_others(before) && lined != NULL && thread->tracing == 0)
-        tell_hidden();
+        emit_hidden();
     if (is_others(before) || (lined == NULL && before == NULL))
         return _PyEval_EvalFrameDefault(thread, frame, throws);
     let_trace(thread, lined ? take_line : NULL);

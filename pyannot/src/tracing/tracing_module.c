@@ -69,7 +69,7 @@ static const struct trace_hook *find_hook(const struct trace_options *options,
     return NULL;
 }
 
-static void tell_left_out(void)
+static void emit_left_out(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
     char text[ANNOT_PROCESS_NOTE_MAX];
@@ -109,7 +109,7 @@ static void end(void)
     trace_threads_pause();
     if (trace_self != NULL)
         trace_self->generation = 0;
-    tell_left_out();
+    emit_left_out();
     trace_now.options.mode = TRACE_OFF;
     trace_now.options.lines = false;
     trace_has_values = trace_now.is_plain = false;
@@ -285,7 +285,7 @@ static int call_known(PyObject *function)
     return 0;
 }
 
-static void tell_known(const char *where, uint32_t heard, uint32_t expected)
+static void emit_known(const char *where, uint32_t heard, uint32_t expected)
 {
     char text[ANNOT_PROCESS_NOTE_MAX];
     if (heard != expected)
@@ -324,7 +324,7 @@ static PyObject *trace_test(PyObject *module, PyObject *args)
     uint32_t heard = (trace_self ? trace_self->known : 0) - before;
     if (!trace_is_on() || __atomic_load_n(&trace_now.epoch, __ATOMIC_RELAXED) != epoch)
         Py_RETURN_NONE;
-    tell_known(where, heard, expected);
+    emit_known(where, heard, expected);
     return PyBool_FromLong(heard == expected);
 }
 

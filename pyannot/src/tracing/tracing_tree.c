@@ -117,7 +117,7 @@ static struct part *part_with_room(struct trace_tree *tree)
 }
 
 /* Writes a note once a process, as readers cannot see this. */
-static void tell_crowded(void)
+static void emit_crowded(void)
 {
     static bool is_told;
     if (trace_first(&is_told))
@@ -140,7 +140,7 @@ static struct trace_node *add(struct trace_thread *thread, struct trace_node *pa
     struct annot_sum *sum = has_room ? annot_sums_add(&thread->sums, ANNOT_SUM_CALLS, &at) : NULL;
     if (sum == NULL) {
         *full = true;
-        tell_crowded();
+        emit_crowded();
         return NULL;
     }
     struct trace_node *node = &part->nodes[part->count++];

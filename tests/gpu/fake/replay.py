@@ -12,7 +12,7 @@ import recorded  # noqa: E402
 RECORDED = pathlib.Path(__file__).resolve().parent.parent / "recorded"
 SCENES = ("contexts", "copies", "graph", "graph-nodes", "jit", "killed", "streams", "sync",
           "window-finalize")
-# Recorded kinds: CUPTI's number of each is that of recorded.py, ours is in gpu_tell.h.
+# Recorded kinds: CUPTI's number of each is that of recorded.py, ours is in gpu_emit.h.
 KINDS = {"kernel": 1, "memcpy": 2, "memset": 3, "graph": 4, "synchronization": 5, "overhead": 6}
 # Further enabled kinds.
 FURTHER = ("device", "context", "memory", "jit")

@@ -29,7 +29,7 @@ static int output(void)
     return out;
 }
 
-void gpu_tell_here(struct gpu_origin *ret_origin)
+void gpu_emit_here(struct gpu_origin *ret_origin)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -37,24 +37,24 @@ void gpu_tell_here(struct gpu_origin *ret_origin)
     ret_origin->thread = (uint32_t)gettid();
 }
 
-void gpu_tell_open(char *text, size_t size)
+void gpu_emit_open(char *text, size_t size)
 {
     static uint32_t captures;
     snprintf(text, size, "capture %u", captures++);
 }
 
-uint64_t gpu_tell_is_on(void)
+uint64_t gpu_emit_is_on(void)
 {
     const char *path = getenv("ANNOT_GPU_TELL_SWITCH");
     return getenv("ANNOT_GPU_TELL_OFF") == NULL && (!path || access(path, F_OK) == 0);
 }
 
-uint32_t gpu_tell_wishes(void)
+uint32_t gpu_emit_wishes(void)
 {
     return 0;
 }
 
-int gpu_tell_watch(const char *name, const char *domain,
+int gpu_emit_watch(const char *name, const char *domain,
                    void (*on_range)(void *context, int begins, uint64_t time))
 {
     (void)name;
@@ -63,14 +63,14 @@ int gpu_tell_watch(const char *name, const char *domain,
     return -ENOSYS;
 }
 
-void gpu_tell_switch(const struct gpu_switch *window)
+void gpu_emit_switch(const struct gpu_switch *window)
 {
     dprintf(output(), "{\"switch\": \"%s\", \"ns\": %lu, \"launches\": %lu}\n",
             window->kind == GPU_SWITCH_OPENED ? "opened" : "shut",
             window->end_ns - window->begin_ns, window->launches);
 }
 
-uint32_t gpu_tell_name(const char *text)
+uint32_t gpu_emit_name(const char *text)
 {
     for (uint32_t i = 0; i < name_count; i++)
         if (strcmp(names[i], text) == 0)
@@ -116,13 +116,13 @@ static const char *written(const struct gpu_values *values, char *to, size_t siz
 }
 
 /* The name comes before a tab, its values after it. ANNOT_GPU_TELL_FULL: there is no room. */
-uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
+uint32_t gpu_emit_label(const char *text, const struct gpu_values *values)
 {
     char label[4096], object[3000];
     if (getenv("ANNOT_GPU_TELL_FULL"))
-        return gpu_tell_name(text);
+        return gpu_emit_name(text);
     snprintf(label, sizeof(label), "%s\t%s", text, written(values, object, sizeof(object)));
-    return gpu_tell_name(label);
+    return gpu_emit_name(label);
 }
 
 /* The name of a queue is reported when it changes. */
@@ -135,7 +135,7 @@ static struct {
 
 static uint32_t queue_count;
 
-void gpu_tell_names(void)
+void gpu_emit_names(void)
 {
     for (uint32_t i = 0; i < queue_count; i++) {
         char text[128], line[256];
@@ -159,12 +159,12 @@ static void meet_queue(const struct gpu_span *span)
     queues[queue_count++].stream = span->stream;
 }
 
-void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
+void gpu_emit_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
 {
     dprintf(output(), "{\"anchor\": [%lu, %lu, %u]}\n", cupti_ns, time, error_ns);
 }
 
-void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values)
+void gpu_emit_fact(const char *category, const char *text, const struct gpu_values *values)
 {
     char name[512], object[2000];
     dprintf(output(), "{\"fact\": \"%s\", \"of\": \"%s\", \"values\": %s}\n", category,
@@ -172,7 +172,7 @@ void gpu_tell_fact(const char *category, const char *text, const struct gpu_valu
 }
 
 /* Everything about a place in one line. */
-void gpu_tell_pc(const struct gpu_pc *pc)
+void gpu_emit_pc(const struct gpu_pc *pc)
 {
     char name[512], text[4096];
     size_t used = 0;
@@ -183,18 +183,18 @@ void gpu_tell_pc(const struct gpu_pc *pc)
             pc->offset, pc->cubin, quoted(pc->function, name, sizeof(name)), text);
 }
 
-void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
+void gpu_emit_pc_sums(const struct gpu_pc_sums *sums)
 {
     dprintf(output(), "{\"sums\": [%lu, %lu, %lu, %lu]}\n", sums->samples, sums->dropped,
             sums->others, sums->full);
 }
 
-void gpu_tell_count(enum gpu_count which, uint64_t by)
+void gpu_emit_count(enum gpu_count which, uint64_t by)
 {
     __atomic_add_fetch(&counts[which], by, __ATOMIC_RELAXED);
 }
 
-void gpu_tell_span(const struct gpu_span *span)
+void gpu_emit_span(const struct gpu_span *span)
 {
     answered += span->answers;
     activities += span->kind <= GPU_GRAPH;
@@ -219,7 +219,7 @@ void gpu_tell_span(const struct gpu_span *span)
             quoted(label, name, sizeof(name)));
 }
 
-void gpu_tell_counts(void)
+void gpu_emit_counts(void)
 {
     dprintf(output(),
             "{\"counts\": {\"launches\": %lu, \"answered\": %lu, \"activities\": %lu, "
@@ -230,7 +230,7 @@ void gpu_tell_counts(void)
             counts[GPU_COUNT_OUTSIDE], counts[GPU_COUNT_OPENED]);
 }
 
-void gpu_tell_note(const char *text)
+void gpu_emit_note(const char *text)
 {
     char line[1024];
     dprintf(output(), "{\"note\": \"%s\"}\n", quoted(text, line, sizeof(line)));

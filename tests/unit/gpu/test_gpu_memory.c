@@ -4,8 +4,8 @@
 #include "gpu_records.h"
 #include "test.h"
 
-/* Replaces gpu_tell.c. */
-uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
+/* Replaces gpu_emit.c. */
+uint32_t gpu_emit_label(const char *text, const struct gpu_values *values)
 {
     (void)text;
     (void)values;

@@ -11,20 +11,20 @@ enum { THREADS = 9000 };
 
 static uint64_t now;
 
-/* Replaces gpu_tell.c. */
-void gpu_tell_count(enum gpu_count which, uint64_t by)
+/* Replaces gpu_emit.c. */
+void gpu_emit_count(enum gpu_count which, uint64_t by)
 {
     (void)which;
     (void)by;
 }
 
-void gpu_tell_open(char *text, size_t size)
+void gpu_emit_open(char *text, size_t size)
 {
     (void)size;
     text[0] = 0;
 }
 
-void gpu_tell_here(struct gpu_origin *ret_origin)
+void gpu_emit_here(struct gpu_origin *ret_origin)
 {
     *ret_origin = (struct gpu_origin){++now, 1};
 }

@@ -10,15 +10,15 @@
 
 enum { THREADS = 24, RANGES = 60000 };
 
-/* Replaces gpu_tell.c, gpu_thread.c and gpu_window.c. */
+/* Replaces gpu_emit.c, gpu_thread.c and gpu_window.c. */
 static void (*on_range)(void *context, int begins, uint64_t time);
 
-uint64_t gpu_tell_is_on(void)
+uint64_t gpu_emit_is_on(void)
 {
     return 1;
 }
 
-int gpu_tell_watch(const char *name, const char *domain,
+int gpu_emit_watch(const char *name, const char *domain,
                    void (*told)(void *context, int begins, uint64_t time))
 {
     (void)name;

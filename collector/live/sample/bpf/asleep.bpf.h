@@ -54,7 +54,7 @@ static __always_inline bool asleep_settle(struct task_struct *task, uint32_t key
     return false;
 }
 
-static __always_inline void asleep_tell(struct seq_file *seq, struct task_struct *task,
+static __always_inline void asleep_emit(struct seq_file *seq, struct task_struct *task,
                                         const struct sampler_head *head, uint32_t key)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
@@ -80,7 +80,7 @@ static __always_inline void asleep_list(struct seq_file *seq, struct task_struct
         bpf_ktime_get_ns() - entry->head.time_ns < config.threshold_ns)
         return;
     sched_facts(entry, task, process);
-    asleep_tell(seq, task, &entry->head, key);
+    asleep_emit(seq, task, &entry->head, key);
 }
 
 SEC("iter/task")
@@ -114,7 +114,7 @@ int sampler_asleep(struct bpf_iter__task *context)
         return 0;
     }
     if (asleep_settle(task, key))
-        asleep_tell(seq, task, &stretch->head, key);
+        asleep_emit(seq, task, &stretch->head, key);
     return 0;
 }
 

@@ -112,7 +112,7 @@ static __always_inline struct sampler_open *probe_stack(const struct site *site,
     return open;
 }
 
-static __always_inline void probe_tell(const struct site *site, const struct sampler_opened *range,
+static __always_inline void probe_emit(const struct site *site, const struct sampler_opened *range,
                                        uint32_t flags)
 {
     struct sampler_probed *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -153,13 +153,13 @@ static long probe_close_round(uint32_t index, void *context)
         if (entry && site->cookie & SAMPLER_SITE_RESTARTS)
             return 1;
         open->count = last;
-        probe_tell(site, top, entry ? SAMPLER_PROBED_LEFT : 0);
+        probe_emit(site, top, entry ? SAMPLER_PROBED_LEFT : 0);
         return !entry;
     }
     if (top->place == site->place && !entry)
         return 1;
     open->count = last;
-    probe_tell(site, top, SAMPLER_PROBED_LEFT);
+    probe_emit(site, top, SAMPLER_PROBED_LEFT);
     return 0;
 }
 
@@ -296,7 +296,7 @@ static __always_inline int32_t probe_argument(const struct probe_registers *regi
 }
 
 /* `size`: a constant, smaller without texts. */
-static __always_inline void probe_tell_list(const struct site *site, const struct pt_regs *context,
+static __always_inline void probe_emit_list(const struct site *site, const struct pt_regs *context,
                                             const struct sampler_args *wanted, uint64_t size)
 {
     struct sampler_probed_args *record = bpf_ringbuf_reserve(&ring, size, 0);
@@ -334,9 +334,9 @@ static __always_inline void probe_arguments(const struct site *site, const struc
     const struct sampler_args *wanted = list ? bpf_map_lookup_elem(&probe_wanted, &list) : NULL;
 
     if (wanted && wanted->texts)
-        probe_tell_list(site, context, wanted, sizeof(struct sampler_probed_args));
+        probe_emit_list(site, context, wanted, sizeof(struct sampler_probed_args));
     else if (wanted)
-        probe_tell_list(site, context, wanted, offsetof(struct sampler_probed_args, texts));
+        probe_emit_list(site, context, wanted, offsetof(struct sampler_probed_args, texts));
 }
 
 /* True if the function is left now. A jump through a register may stay inside the function. */
@@ -442,7 +442,7 @@ static __always_inline void probe_pair_end(struct site *site, const struct pt_re
         return;
     range.begin_ns = site->began;
     probe_arguments(site, context);
-    probe_tell(site, &range, 0);
+    probe_emit(site, &range, 0);
 }
 
 SEC("uprobe")
@@ -493,6 +493,6 @@ int probes_marked(struct pt_regs *context)
     probe_count(site.function);
     site.now = site.began = range.begin_ns = bpf_ktime_get_ns();
     probe_arguments(&site, context);
-    probe_tell(&site, &range, SAMPLER_PROBED_MARK);
+    probe_emit(&site, &range, SAMPLER_PROBED_MARK);
     return 0;
 }

@@ -13,7 +13,7 @@ const volatile struct registers_config config SEC(".rodata.config");
 
 SEC("iter/task")
 
-int registers_tell(struct bpf_iter__task *context)
+int registers_emit(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
     struct thread_registers told = {};

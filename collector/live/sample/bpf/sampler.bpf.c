@@ -69,7 +69,7 @@ static __always_inline void tasks_ranges(struct sampler_fork *fork, struct task_
     range_copy(depth, live, fork->ranges);
 }
 
-static __always_inline void tasks_tell_fork(struct task_struct *parent, struct task_struct *child,
+static __always_inline void tasks_emit_fork(struct task_struct *parent, struct task_struct *child,
                                             const struct sampler_process *process)
 {
     struct sampler_fork *fork = bpf_ringbuf_reserve(&ring, sizeof(*fork), 0);
@@ -109,12 +109,12 @@ int BPF_PROG(sampler_forked, struct task_struct *forks, struct task_struct *chil
         count(SAMPLER_LOSS_PROCESS_TABLE);
         return 0;
     }
-    tasks_tell_fork(parent, child, process);
+    tasks_emit_fork(parent, child, process);
     sched_born(child);
     return 0;
 }
 
-static __always_inline void tasks_tell_exec(struct task_struct *task)
+static __always_inline void tasks_emit_exec(struct task_struct *task)
 {
     struct tasks_exec *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     const struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -154,7 +154,7 @@ int BPF_PROG(sampler_executed)
     }
     fresh.flags = process->flags & ~SAMPLER_WAIT_EXEC;
     bpf_map_update_elem(&processes, &pid, &fresh, BPF_EXIST);
-    tasks_tell_exec(task);
+    tasks_emit_exec(task);
     return 0;
 }
 

@@ -161,7 +161,7 @@ static __always_inline void sched_done(struct sampler_switch *entry)
     entry->head.size = 0;
 }
 
-static __always_inline void sched_tell(struct sampler_switch *entry)
+static __always_inline void sched_emit(struct sampler_switch *entry)
 {
     uint32_t size = entry->head.size;
 
@@ -172,7 +172,7 @@ static __always_inline void sched_tell(struct sampler_switch *entry)
     sched_done(entry);
 }
 
-static __always_inline void sched_tell_short(struct sampler_switch *entry, uint64_t end_ns)
+static __always_inline void sched_emit_short(struct sampler_switch *entry, uint64_t end_ns)
 {
     struct sampler_short *told;
 
@@ -224,10 +224,10 @@ static __always_inline void sched_add_short(struct sampler_switch *entry,
     waits->blocked_ns += ready - begin;
     waits->runnable_ns += end - ready;
     if (now - end >= SAMPLER_SHORT_LEAST_NS) /* it has run since: later ones are at another place */
-        sched_tell_short(entry, end);
+        sched_emit_short(entry, end);
     else if (now - waits->begin_ns >=
              (waits->count < SAMPLER_SHORT_MANY ? SAMPLER_SHORT_EVERY_NS : SAMPLER_SHORT_LEAST_NS))
-        sched_tell_short(entry, now);
+        sched_emit_short(entry, now);
 }
 
 /* True if a stretch with a known end is to be reported. */
@@ -239,7 +239,7 @@ static __always_inline bool sched_counts(struct sampler_switch *entry)
     } else if (!sched_rate_allows(entry->end_ns)) {
         count(SAMPLER_LOSS_SWITCH_RATE);
     } else {
-        sched_tell_short(entry, entry->head.time_ns);
+        sched_emit_short(entry, entry->head.time_ns);
         return true;
     }
     entry->flags |= SAMPLER_ADDS;
@@ -269,13 +269,13 @@ static __always_inline void sched_settle(struct sampler_switch *entry,
                                          const struct task_struct *task, uint64_t now)
 {
     if (entry->flags & SAMPLER_RETURNING || sched_untold(entry, task, now))
-        sched_tell(entry);
+        sched_emit(entry);
 }
 
 /* Sets the short wait of an ending thread to the time after its last report: during its exit,
  * without its memory, its leaving the CPU is not reported any more. Its CPU time gives the time it
  * was away. */
-static __always_inline void sched_tell_end(struct sampler_switch *entry,
+static __always_inline void sched_emit_end(struct sampler_switch *entry,
                                            const struct task_struct *task, bool added, uint64_t now)
 {
     uint64_t begin = entry->end_ns, arrived = sched_arrived(entry, task, now);
@@ -319,9 +319,9 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
     if (adds)
         sched_add_short(entry, task, now);
     if (entry->untold.count == 0) /* after the report of its process's end */
-        sched_tell_end(entry, task, adds, now);
+        sched_emit_end(entry, task, adds, now);
     if (entry->untold.begin_ns && entry->untold.begin_ns < now)
-        sched_tell_short(entry, now);
+        sched_emit_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
 
@@ -472,7 +472,7 @@ static __always_inline bool sched_complete(struct task_struct *task, struct samp
         !(entry->flags & SAMPLER_UNBORN))
         entry->kernel = sched_kernel(task, entry);
     if (config.walks_at_leave || entry->flags & SAMPLER_UNBORN) { /* returns by another path */
-        sched_tell(entry);
+        sched_emit(entry);
         return false;
     }
     entry->flags |= SAMPLER_RETURNING;
@@ -543,7 +543,7 @@ static __always_inline int sched_return(void)
                   : 0;
     if (process) {
         sched_stack(entry, task, process, now);
-        sched_tell(entry);
+        sched_emit(entry);
     }
     sched_done(entry);
     count_add(SAMPLER_COUNT_SWITCH_NS, bpf_ktime_get_ns() - now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements gpu_tell.h by annot/queues.h.
+/* Implements gpu_emit.h by annot/queues.h.
  *
  * Each stream is a queue below its device; waits for a context have a separate queue, as does the
  * overhead of CUPTI. A kernel's label holds its shape, so that spans need no room for it. Launches
@@ -27,13 +27,13 @@ enum { QUEUES = 1024, QUEUE_TRIES = 8, STALLS_A_MARK = 16, RANGES = 256 };
 
 static uint64_t orphans, unknown, outside;
 
-void gpu_tell_here(struct gpu_origin *ret_origin)
+void gpu_emit_here(struct gpu_origin *ret_origin)
 {
     struct annot_origin here = annot_origin_here();
     *ret_origin = (struct gpu_origin){here.time, here.thread};
 }
 
-void gpu_tell_open(char *text, size_t size)
+void gpu_emit_open(char *text, size_t size)
 {
     struct annot_open_range open[RANGES];
     uint32_t count = annot_open_ranges(open, RANGES);
@@ -55,7 +55,7 @@ void gpu_tell_open(char *text, size_t size)
     memmove(text, at, strlen(at) + 1);
 }
 
-uint64_t gpu_tell_is_on(void)
+uint64_t gpu_emit_is_on(void)
 {
     return annot_enabled() ? annot_recording() : 0;
 }
@@ -65,18 +65,18 @@ _Static_assert((int)GPU_WISH_END == (int)ANNOT_QUEUE_END &&
                    (int)GPU_WISH_ON == (int)ANNOT_QUEUE_ON,
                "wishes are annot's");
 
-uint32_t gpu_tell_wishes(void)
+uint32_t gpu_emit_wishes(void)
 {
     return annot_queue_wishes();
 }
 
-int gpu_tell_watch(const char *name, const char *domain,
+int gpu_emit_watch(const char *name, const char *domain,
                    void (*on_range)(void *context, int begins, uint64_t time))
 {
     return annot_watch_range(name, domain[0] ? domain : NULL, on_range, NULL);
 }
 
-void gpu_tell_count(enum gpu_count which, uint64_t by)
+void gpu_emit_count(enum gpu_count which, uint64_t by)
 {
     switch (which) {
     case GPU_COUNT_LAUNCHED:
@@ -142,7 +142,7 @@ static annot_category category_of(uint8_t kind)
 
 /* ---- Names and values ------------------------------------------------------------------------ */
 
-uint32_t gpu_tell_name(const char *text)
+uint32_t gpu_emit_name(const char *text)
 {
     return annot_name_intern(text);
 }
@@ -176,7 +176,7 @@ static uint32_t take_values(const struct gpu_values *values,
     return count;
 }
 
-uint32_t gpu_tell_label(const char *text, const struct gpu_values *values)
+uint32_t gpu_emit_label(const char *text, const struct gpu_values *values)
 {
     struct annot_value told[GPU_VALUES_MAX];
     uint32_t count = take_values(values, told);
@@ -281,7 +281,7 @@ static annot_queue queue_of(const struct gpu_span *span)
     return other.queue;
 }
 
-void gpu_tell_names(void)
+void gpu_emit_names(void)
 {
     for (uint32_t i = 0; i < QUEUES; i++)
         if (queues[i].queue != 0)
@@ -305,13 +305,13 @@ static annot_span_clock clock_of(uint8_t clock)
                                       : ANNOT_SPAN_CLOCK_MONOTONIC;
 }
 
-void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
+void gpu_emit_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
 {
     const struct annot_clock_anchor anchor = {cupti_ns, time, error_ns, 0};
     annot_clock_anchor(cupti_clock(), &anchor);
 }
 
-void gpu_tell_span(const struct gpu_span *span)
+void gpu_emit_span(const struct gpu_span *span)
 {
     struct annot_value values[GPU_VALUES_MAX];
     const struct annot_span told = {
@@ -332,7 +332,7 @@ void gpu_tell_span(const struct gpu_span *span)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-void gpu_tell_note(const char *text)
+void gpu_emit_note(const char *text)
 {
     char line[640];
     struct annot_event event = {.domain = domain_of_cupti(), .category = category_of(0)};
@@ -341,7 +341,7 @@ void gpu_tell_note(const char *text)
     annot_mark_event(&event);
 }
 
-void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values)
+void gpu_emit_fact(const char *category, const char *text, const struct gpu_values *values)
 {
     struct annot_value told[GPU_VALUES_MAX];
     const struct annot_event event = {
@@ -366,7 +366,7 @@ static annot_category category_of_pc(uint16_t role)
 }
 
 /* Emits as many marks as its stalls need. */
-void gpu_tell_pc(const struct gpu_pc *pc)
+void gpu_emit_pc(const struct gpu_pc *pc)
 {
     struct annot_value values[2 + STALLS_A_MARK];
     struct annot_event event = {.text = pc->function,
@@ -384,7 +384,7 @@ void gpu_tell_pc(const struct gpu_pc *pc)
     }
 }
 
-void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
+void gpu_emit_pc_sums(const struct gpu_pc_sums *sums)
 {
     const struct annot_value values[] = {
         annot_value_uint64(ANNOT_QUEUE_KEY_SAMPLES, sums->samples),
@@ -403,7 +403,7 @@ void gpu_tell_pc_sums(const struct gpu_pc_sums *sums)
 }
 
 /* Reports the cost of a window: opened or shut in so many ns, and on which thread. */
-void gpu_tell_switch(const struct gpu_switch *window)
+void gpu_emit_switch(const struct gpu_switch *window)
 {
     bool opened = window->kind == GPU_SWITCH_OPENED;
     const char *by = window->by_program ? "the program's thread" : "annot's thread";
@@ -424,13 +424,13 @@ void gpu_tell_switch(const struct gpu_switch *window)
     annot_mark_event(&event);
 }
 
-void gpu_tell_counts(void)
+void gpu_emit_counts(void)
 {
     char line[160];
     if (orphans + unknown == 0)
         return;
     snprintf(line, sizeof(line), "%lu activities without a known launch, %lu records not read",
              (unsigned long)orphans, (unsigned long)unknown);
-    gpu_tell_note(line);
+    gpu_emit_note(line);
     orphans = unknown = 0;
 }

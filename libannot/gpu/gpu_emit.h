@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface from libannot-gpu to annot, used for all its output (gpu_tell.c; tests have their
+/* The interface from libannot-gpu to annot, used for all its output (gpu_emit.c; tests have their
  * own). Threads: any, unless noted. */
-#ifndef ANNOT_GPU_TELL_H
-#define ANNOT_GPU_TELL_H
+#ifndef ANNOT_GPU_EMIT_H
+#define ANNOT_GPU_EMIT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -79,11 +79,11 @@ struct gpu_values {
 enum gpu_clock {
     GPU_CLOCK_MONOTONIC,
     GPU_CLOCK_ANNOT, /* as those of origins */
-    GPU_CLOCK_CUPTI  /* CUPTI's, converted by the anchors of gpu_tell_anchor() */
+    GPU_CLOCK_CUPTI  /* CUPTI's, converted by the anchors of gpu_emit_anchor() */
 };
 
 struct gpu_span {
-    uint32_t name; /* of gpu_tell_name() or gpu_tell_label() */
+    uint32_t name; /* of gpu_emit_name() or gpu_emit_label() */
     uint32_t device, context, stream;
     uint64_t begin_ns, end_ns; /* begin 0, or end before begin: counted, no span */
     struct gpu_origin origin;  /* of a call: its thread, with its number at that time */
@@ -140,38 +140,38 @@ enum gpu_count {
 };
 
 /* Reads the calling thread and the current time. Cost: a time stamp. */
-void gpu_tell_here(struct gpu_origin *ret_origin);
+void gpu_emit_here(struct gpu_origin *ret_origin);
 /* Writes the calling thread's open ranges, "outer/inner"; of too many, the inner ones. */
-void gpu_tell_open(char *text, size_t size);
+void gpu_emit_open(char *text, size_t size);
 /* Returns the number of this process's recording; 0 without one, or if unknown at this instant. */
-uint64_t gpu_tell_is_on(void);
+uint64_t gpu_emit_is_on(void);
 /* Returns its requests: a set of enum gpu_wish. */
-uint32_t gpu_tell_wishes(void);
+uint32_t gpu_emit_wishes(void);
 /* Registers a callback for the begin and end of ranges of that name (domain "": any): on their
  * thread, right after the begin. Once. 0 or -errno. */
-int gpu_tell_watch(const char *name, const char *domain,
+int gpu_emit_watch(const char *name, const char *domain,
                    void (*on_range)(void *context, int begins, uint64_t time));
-void gpu_tell_count(enum gpu_count which, uint64_t by);
+void gpu_emit_count(enum gpu_count which, uint64_t by);
 /* Only on the thread of gpu_thread.c: */
-uint32_t gpu_tell_name(const char *text);
-/* Returns a name with values common to all its spans; without room for them, as gpu_tell_name(). */
-uint32_t gpu_tell_label(const char *text, const struct gpu_values *values);
-void gpu_tell_span(const struct gpu_span *span);
+uint32_t gpu_emit_name(const char *text);
+/* Returns a name with values common to all its spans; without room for them, as gpu_emit_name(). */
+uint32_t gpu_emit_label(const char *text, const struct gpu_values *values);
+void gpu_emit_span(const struct gpu_span *span);
 /* Emits an anchor: CUPTI's and annot's clock at one instant, at most error_ns apart; before
  * spans. */
-void gpu_tell_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
+void gpu_emit_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns);
 /* Emits an instant about the observation: category and name, with values. */
-void gpu_tell_fact(const char *category, const char *text, const struct gpu_values *values);
+void gpu_emit_fact(const char *category, const char *text, const struct gpu_values *values);
 /* Emit samples since the last such call. Threads: one at a time. */
-void gpu_tell_pc(const struct gpu_pc *pc);
-void gpu_tell_pc_sums(const struct gpu_pc_sums *sums);
+void gpu_emit_pc(const struct gpu_pc *pc);
+void gpu_emit_pc_sums(const struct gpu_pc_sums *sums);
 /* Updates the names of queues. */
-void gpu_tell_names(void);
+void gpu_emit_names(void);
 /* Reports a window that was opened or shut. */
-void gpu_tell_switch(const struct gpu_switch *window);
+void gpu_emit_switch(const struct gpu_switch *window);
 /* At the end of a window: reports counts that have no other output. */
-void gpu_tell_counts(void);
+void gpu_emit_counts(void);
 /* Emits a line for people: why recording is off, or which data are missing. */
-void gpu_tell_note(const char *text);
+void gpu_emit_note(const char *text);
 
 #endif
