@@ -19,7 +19,6 @@
 #include "term.h"
 #include "text.h"
 #include "trace.h"
-#include "trace_options.h"
 #include "volumes.h"
 
 #include <errno.h>

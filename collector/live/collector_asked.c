@@ -4,7 +4,7 @@
 
 #include "stacks.h"
 #include "text.h"
-#include "trace_options.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <string.h>

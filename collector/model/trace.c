@@ -4,7 +4,6 @@
 
 #include "number.h"
 #include "text.h"
-#include "trace_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -395,6 +395,12 @@ enum fact_kind {
 /* The FACT_COUNT of ranks of the parallel program, if its launcher gave it. */
 #define TRACE_FACT_RANKS "ranks of the program"
 
+/* The FACT_COUNT of Python functions with traced calls or lines; in each process. */
+#define TRACE_FACT_TRACED "functions of Python traced"
+
+/* Prefix of FACT_NOTEs: an option of `annot record` without effect, and the reason. */
+#define TRACE_FACT_IDLE_OPTION "option without effect: "
+
 /* The FACT_NOTE of calls left out because they were too short; its value is their number. */
 #define TRACE_FACT_SHORT                                                                           \
     "calls of Python shorter than --min-duration were left out; their time is that of their "      \
@@ -578,6 +584,8 @@ struct trace_fact *trace_fact(struct trace *trace, uint32_t index);
 const struct trace_fact *trace_fact_get(const struct trace *trace, uint32_t index);
 /* The value of the fact of that name; 0 if it does not exist. */
 uint64_t trace_fact_value(const struct trace *trace, const char *name);
+/* The number of facts that begin with TRACE_FACT_IDLE_OPTION. */
+uint32_t trace_idle_option_count(const struct trace *trace);
 
 /* The times of pyannot.record's block, [from, to), CLOCK_MONOTONIC. set: 0 or as trace_fact_set;
  * get: false without a block. */

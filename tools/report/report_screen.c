@@ -19,7 +19,7 @@
 #include "screen_waits.h"
 #include "term.h"
 #include "text.h"
-#include "trace_options.h"
+#include "trace.h"
 #include "wait_kind.h"
 
 #include <errno.h>

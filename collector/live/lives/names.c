@@ -5,7 +5,7 @@
 #include "names.h"
 
 #include "stacks.h"
-#include "trace_options.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <inttypes.h>

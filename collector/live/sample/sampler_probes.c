@@ -17,7 +17,7 @@
 #include "sampler_bpf.h"
 #include "sampler_records.h"
 #include "text.h"
-#include "trace_options.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
