@@ -3,9 +3,9 @@
  * programs and collector meet, as libannot chooses it, and whether its file system can hold shared
  * memory; limits of this process that its programs inherit, and restrictions by kernel switches.
  * For each obstacle, prints the command that removes it in this shell. */
+#include "doctor_machine.h"
 #include "collector_host.h"
 #include "collector_sessions.h"
-#include "doctor_parts.h"
 
 #include "collector.h"
 #include "file_io.h"

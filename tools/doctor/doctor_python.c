@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot doctor`: the Python interpreters of this user, on the PATH and of pyenv. Each is started,
  * prints its version, and waits while its memory is read as by the sampler. */
-#include "doctor_parts.h"
+#include "doctor_python.h"
 #include "python_finder.h"
 
 #include "clock_now.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The findings of `annot doctor`: one list, printed as text or as JSON. Thread-safety: none. */
-#ifndef ANNOT_DOCTOR_PARTS_H
-#define ANNOT_DOCTOR_PARTS_H
+#ifndef ANNOT_DOCTOR_H
+#define ANNOT_DOCTOR_H
 
 #include "vec.h"
 
@@ -49,18 +49,5 @@ struct doctor_finding *doctor_add(struct doctor *doctor, enum doctor_group group
 /* `key` is a literal. Facts beyond DOCTOR_FACTS_MAX are dropped. */
 void doctor_fact_number(struct doctor_finding *finding, const char *key, int64_t number);
 void doctor_fact_text(struct doctor_finding *finding, const char *key, const char *text);
-
-struct host_facts;
-void doctor_look_at_machine(struct doctor *doctor, const struct host_facts *facts);
-/* Finds the directory in which programs and collector meet, without creating it. */
-void doctor_look_at_memory(struct doctor *doctor, const struct host_facts *facts);
-void doctor_look_at_limits(struct doctor *doctor, const struct host_facts *facts);
-void doctor_look_at_sampling(struct doctor *doctor);
-/* Loads the injection library in a child. */
-void doctor_look_at_injection(struct doctor *doctor);
-/* Opens the driver's library and others in children. */
-void doctor_look_at_gpu(struct doctor *doctor, const struct host_facts *facts);
-/* Starts each interpreter found, for some tens of milliseconds. */
-void doctor_look_at_pythons(struct doctor *doctor);
 
 #endif
