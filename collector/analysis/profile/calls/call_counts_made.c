@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The places of calls: tasks and ranges; and coroutines as a whole. */
-#include "call_counts_parts.h"
+#include "call_counts_made.h"
 
 #include "stacks.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations shared only by the files of calls. */
+/* The object of counted calls. Shared by call_counts*.c only. */
 #ifndef ANNOT_CALL_COUNTS_PARTS_H
 #define ANNOT_CALL_COUNTS_PARTS_H
 
@@ -43,11 +43,6 @@ struct call_stop {
     bool stopped;
 };
 
-/* A place of calls. */
-struct call_place_made {
-    uint32_t task, range; /* as struct call_made */
-};
-
 struct calls {
     const struct trace *trace;
     struct calls_options options;
@@ -81,54 +76,5 @@ static inline uint64_t calls_key(uint32_t first, uint32_t second)
 {
     return ((uint64_t)first << 32 | second) + 1;
 }
-
-/* Returns 1 + the index of a function of a group, or adds it. -ENOMEM. */
-int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name);
-
-/* The same for a range that is a place of calls; 0: limit reached, or not a range of the program.
- * -ENOMEM. */
-int64_t calls_range_of(struct calls *calls, uint32_t group, const struct event *event);
-
-/* Returns the group in which items of a thread count. */
-uint32_t calls_group_of(const struct calls *calls, uint32_t thread);
-
-/* Samples: call_counts_samples.c. 0 or -ENOMEM. */
-int calls_take_sample(struct calls *calls, const struct sample *sample);
-int calls_take_mark(struct calls *calls, const struct item *item);
-int calls_estimate(struct calls *calls);
-
-/* Returns the path of a function below another path; 0: limit reached. -ENOMEM. */
-int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function);
-
-/* Adds calls at a path, or to the function only if path is 0. */
-struct call_count {
-    uint32_t parent, path, function;
-    uint64_t calls, own_ns, off_ns;
-};
-
-void calls_add(struct calls *calls, const struct call_count *count);
-
-/* Take spans of tracks that are whole calls of coroutines, and their waits: call_counts_made.c. */
-int calls_take_whole(struct calls *calls, const struct item *item);
-void calls_sort_coroutines(struct calls *calls);
-
-/* The places, and the place of each path, as an index. 0 or -ENOMEM. */
-struct call_places {
-    VEC(struct call_place_made) items;
-    uint32_t *of_path;
-};
-
-int call_places_find(struct calls *calls, struct call_places *places);
-void call_places_fini(struct call_places *places);
-/* Returns the index of a function's calls at a place, or adds it. -ENOMEM. */
-int64_t calls_made_at(struct calls *calls, struct map64 *by_key, const struct call_places *places,
-                      uint32_t path);
-/* After functions are sorted; `place` maps old indices to new ones. */
-void calls_sort_made(struct calls *calls, const uint32_t *place);
-
-/* Rows of paths: call_counts_rows.c. 0 or -ENOMEM. */
-int calls_add_up(struct calls *calls);
-int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee);
-int calls_sort(struct calls *calls);
 
 #endif

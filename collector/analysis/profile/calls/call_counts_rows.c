@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes functions and edges of call paths: walks all paths, and keeps the functions and edges open
  * around each. */
-#include "call_counts_parts.h"
+#include "call_counts_rows.h"
 
+#include "call_counts_made.h"
 #include "call_label.h"
 
 #include <errno.h>

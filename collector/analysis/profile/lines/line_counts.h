@@ -49,7 +49,7 @@ uint32_t line_counts_lines(const struct line_counts *counts, const struct line_c
 uint64_t line_counts_self_ns(const struct line_counts *counts); /* of all functions */
 const struct trace *line_counts_trace(const struct line_counts *counts);
 
-/* The extent of the text of a function with lines: line_extent.c. */
+/* The extent of the text of a function with lines. */
 struct line_extent {
     uint32_t source, first, last;
     bool is_known;    /* the recording has the text */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Separates threads that hold up the program while they wait from helpers: a pool's own threads, a
  * queue's consumer, a heartbeat. */
-#include "own_parts.h"
+#include "own_threads.h"
 
 #include <stdlib.h>
 

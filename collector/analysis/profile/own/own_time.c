@@ -5,6 +5,8 @@
 
 #include "call_label.h"
 #include "hash_map.h"
+#include "own_begin.h"
+#include "own_threads.h"
 #include "vec.h"
 #include "wait_kind.h"
 
@@ -35,8 +37,8 @@ struct own_time {
     const struct stacks *stacks;
     struct own_label *labels; /* by label */
     struct place *places;     /* by stack */
-    bool *starts;             /* by stack: own_parts.h */
-    bool *launches;           /* by stack: own_parts.h */
+    bool *starts;             /* by stack: own_begin.h */
+    bool *launches;           /* by stack: own_begin.h */
     uint32_t stack_count;
     struct map64 sum_by_key;
     VEC(struct own_sum) sums;

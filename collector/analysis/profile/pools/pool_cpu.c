@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See pool_parts.h. */
-#include "pool_parts.h"
+/* See pool_cpu.h. */
+#include "pool_cpu.h"
 
 #include "hash_map.h"
 #include "stacks.h"

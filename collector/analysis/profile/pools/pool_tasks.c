@@ -6,8 +6,8 @@
 #include "pool_tasks.h"
 
 #include "hash_map.h"
+#include "pool_cpu.h"
 #include "pool_functions.h"
-#include "pool_parts.h"
 #include "vec.h"
 
 #include <errno.h>

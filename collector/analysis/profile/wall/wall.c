@@ -2,7 +2,8 @@
 /* Walks the lives and waits of all threads in order of time. See wall.h. */
 
 #include "wait_kind.h"
-#include "wall_parts.h"
+#include "wall_changes.h"
+#include "wall_hosts.h"
 
 #include <errno.h>
 #include <math.h>

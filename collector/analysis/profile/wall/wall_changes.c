@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists the times at which threads begin, wait, become ready, run again and end. */
-#include "wall_parts.h"
+#include "wall_changes.h"
 
 #include "trace_captures.h"
 

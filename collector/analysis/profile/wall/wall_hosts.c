@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processors of one host only serve its threads: sums for each host of a merge. See wall.h. */
-#include "wall_parts.h"
+#include "wall_hosts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -97,15 +97,4 @@ static inline bool wall_is_main(const struct trace *trace, const struct trace_th
     return thread->tid == trace_process_get(trace, thread->process)->ns_pid;
 }
 
-/* wall_hosts.c. A thread's state changes between leave and enter of its host, in order of time. 0
- * or -ENOMEM. */
-int wall_begin_hosts(struct wall *wall);
-struct host_now *wall_host_of(struct wall *wall, uint32_t thread);
-void wall_host_leave(struct wall *wall, struct host_now *host, int64_t now_ns);
-void wall_host_enter(struct wall *wall, struct host_now *host);
-int wall_finish_hosts(struct wall *wall);
-
-/* Lists all changes, in order of time. 0 or -ENOMEM (wall_changes.c). */
-int wall_list_changes(struct wall *wall);
-
 #endif

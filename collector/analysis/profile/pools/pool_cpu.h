@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations shared only by the files of pools.
- *
- * CPU time of the parts of tasks, by samples: each counts for the outermost range of a pool that
+/* CPU time of the parts of tasks, by samples: each counts for the outermost range of a pool that
  * was open in its thread.
  *
  * Memory: 16 bytes for each path of ranges that a thread was sampled in. Thread-safety: none. */
-#ifndef ANNOT_POOL_PARTS_H
-#define ANNOT_POOL_PARTS_H
+#ifndef ANNOT_POOL_CPU_H
+#define ANNOT_POOL_CPU_H
 
 #include "sample.h"
 #include "trace.h"
