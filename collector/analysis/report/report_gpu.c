@@ -3,6 +3,7 @@
 #include "report_gpu.h"
 
 #include "code_owner.h"
+#include "gpu_name.h"
 #include "gpu_stalls.h"
 #include "gpu_stats.h"
 #include "report_build.h"

@@ -11,6 +11,7 @@
 #include "nsys_database.h"
 #include "nsys_shape.h"
 
+#include "gpu_name.h"
 #include "gpu_stats.h"
 
 #include <errno.h>

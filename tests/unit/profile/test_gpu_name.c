@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of kernels, shortened for a screen. */
-#include "gpu_stats.h"
+#include "gpu_name.h"
 #include "test.h"
 
 #include <string.h>

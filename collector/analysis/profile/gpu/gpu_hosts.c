@@ -3,6 +3,8 @@
  *
  * Queues report their work late, so samples and waits are kept until the starved times and the
  * launching thread of each process are known. */
+#include "gpu_hosts.h"
+
 #include "gpu_stats_parts.h"
 
 #include <errno.h>
@@ -143,11 +145,4 @@ int gpu_hosts_finish(struct gpu_stats *work, const struct own_time *own)
         qsort(hosts->places.items, hosts->places.count, sizeof(*hosts->places.items),
               longest_first);
     return error;
-}
-
-uint32_t gpu_stats_host_places(const struct gpu_stats *work,
-                               const struct gpu_host_place **ret_places)
-{
-    *ret_places = work->hosts.places.items;
-    return (uint32_t)work->hosts.places.count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Short names of kernels, to fit a screen. */
-#include "gpu_stats.h"
+/* Shortens names of kernels. See gpu_name.h. */
+#include "gpu_name.h"
 
 #include "text.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Busy times of queues, devices and processes. See gpu_stats.h. */
-#include "gpu_busy.h"
-#include "gpu_stats_parts.h"
+#include "gpu_queues.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,11 @@
  *
  * Work is summed by the path that its thread had open at the launch, and distributed to the rows of
  * ranges at the end. Queues report their work late, so ranges are kept until all work is known. */
+#include "gpu_ranges.h"
+
 #include "gpu_busy.h"
 #include "gpu_stats_parts.h"
+#include "range_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Where GPU work was launched from, by name: the range, and the own function in the stacks of
  * sampled launches. See gpu_stats.h. */
+#include "gpu_sources.h"
+
 #include "gpu_stats_parts.h"
+#include "range_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +71,7 @@ static int find_ranges(struct gpu_stats *work)
     return 0;
 }
 
-int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own)
+int gpu_sources_find(struct gpu_stats *work, const struct own_time *own)
 {
     struct gpu_sources *functions = &work->from_functions;
     int error = find_ranges(work);
@@ -85,7 +88,7 @@ int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own)
         if (is_more(source, from))
             *from = (struct gpu_from){source->what, source->time_ns, source->count};
     }
-    return error || !own ? error : gpu_hosts_finish(work, own);
+    return error;
 }
 
 static int most_first(const void *left, const void *right)
@@ -110,10 +113,4 @@ int gpu_captures_finish(struct gpu_stats *work)
         qsort(work->captures.items, work->captures.count, sizeof(*work->captures.items),
               most_first);
     return 0;
-}
-
-uint32_t gpu_stats_captures(const struct gpu_stats *work, const struct gpu_from **ret_captures)
-{
-    *ret_captures = work->captures.items;
-    return (uint32_t)work->captures.count;
 }

@@ -2,6 +2,7 @@
 /* Statistics of GPU work by name. See gpu_stats.h. */
 #include "gpu_stats_parts.h"
 
+#include "gpu_name.h"
 #include "text.h"
 
 #include <errno.h>
@@ -388,6 +389,24 @@ static int take(void *context, const struct item *item)
     return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
 }
 
+/* Launching calls are not ranges of the program. */
+static bool is_call(const struct gpu_stats *work, uint32_t scope)
+{
+    return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
+}
+
+int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
+{
+    if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
+        work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)
+        return 0;
+    const struct trace_thread *thread = trace_thread_get(work->trace, span->event->thread);
+    if (!thread || thread->process >= work->queues.has_queues.count ||
+        !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
+        return 0;
+    return gpu_stays_add(&work->places.stays, row, thread->process, span->begin_ns, span->end_ns);
+}
+
 struct sink gpu_stats_sink(struct gpu_stats *work)
 {
     bool any = work->queues.has_queues.count > 0;
@@ -471,6 +490,12 @@ int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns)
     return error ? error : gpu_launched_finish(work);
 }
 
+int gpu_stats_find_sources(struct gpu_stats *work, const struct own_time *own)
+{
+    int error = gpu_sources_find(work, own);
+    return error || !own ? error : gpu_hosts_finish(work, own);
+}
+
 bool gpu_stats_any(const struct gpu_stats *work)
 {
     return work->rows.count > 0;
@@ -519,4 +544,17 @@ uint32_t gpu_stats_ranges(const struct gpu_stats *work, const struct gpu_range *
 {
     *ret_ranges = work->places.ranges.items;
     return (uint32_t)work->places.ranges.count;
+}
+
+uint32_t gpu_stats_captures(const struct gpu_stats *work, const struct gpu_from **ret_captures)
+{
+    *ret_captures = work->captures.items;
+    return (uint32_t)work->captures.count;
+}
+
+uint32_t gpu_stats_host_places(const struct gpu_stats *work,
+                               const struct gpu_host_place **ret_places)
+{
+    *ret_places = work->hosts.places.items;
+    return (uint32_t)work->hosts.places.count;
 }

@@ -210,14 +210,4 @@ uint32_t gpu_stats_captures(const struct gpu_stats *work, const struct gpu_from 
 /* Stall reasons of warps: gpu_stalls.h. */
 const struct gpu_stalls *gpu_stats_stalls(const struct gpu_stats *work);
 
-/* ---- Names of kernels: gpu_name.c ---- */
-
-/* "at::native::reduce_kernel<…>" for "void at::native::reduce_kernel<512, 1, at::...>(float*)":
- * without result, arguments and the text in angle brackets. At most size - 1 bytes and NUL. */
-void gpu_short_name(const char *name, char *buffer, size_t size);
-
-/* "at::native::vectorized_elementwise_kernel<4, AddFunctor<…>, Array<…>>": with the template
- * parameters, each shortened. */
-void gpu_longer_name(const char *name, char *buffer, size_t size);
-
 #endif

@@ -1,160 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations shared only by the files that implement gpu_stats.h. */
+/* The object of gpu_stats.h. Shared only by the files that implement it. */
 #ifndef ANNOT_GPU_STATS_PARTS_H
 #define ANNOT_GPU_STATS_PARTS_H
 
-#include "gpu_busy.h"
+#include "gpu_hosts.h"
+#include "gpu_queues.h"
+#include "gpu_ranges.h"
+#include "gpu_sources.h"
 #include "gpu_stalls.h"
 #include "gpu_stats.h"
 #include "hash_map.h"
-#include "range_parts.h"
+#include "range_kept.h"
 #include "vec.h"
-
-/* ---- Queues: gpu_queues.c ---- */
-
-struct queue_busy {
-    struct gpu_queue queue;
-    struct gpu_busy busy;
-    struct gpu_busy asked; /* from each launch to its end; of devices, and of queues without one */
-};
-
-struct process_busy {
-    uint32_t process;
-    struct gpu_busy busy;    /* of all its queues, with an index */
-    struct gpu_busy asked;   /* from each launch to its end, of all its queues; not indexed */
-    struct gpu_busy watched; /* when its GPUs were watched, with an index */
-    struct gpu_busy starved; /* part of `watched` without launched unfinished work, with an index */
-};
-
-/* Start (opens) or end of the watched time of a process's GPUs. */
-struct gpu_edge {
-    int64_t time_ns;
-    uint32_t process;
-    bool opens;
-};
-
-struct gpu_queues {
-    VEC(struct queue_busy) lanes; /* by ordinal; unseen lanes have count 0 */
-    VEC(struct gpu_queue) rows;
-    VEC(struct process_busy) processes;
-    VEC(struct gpu_edge) edges;
-    VEC(struct gpu_edge) syncs; /* ends of waits of threads for a GPU */
-    VEC(bool) has_queues;       /* by process */
-    uint64_t added;             /* since gaps were last counted */
-    uint64_t fill_ns;
-};
-
-/* 0 or -ENOMEM. */
-int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
-void gpu_queues_fini(struct gpu_queues *queues);
-/* Adds work of a queue that was launched at `asked_ns`. 0 or -ENOMEM. */
-int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
-                   int64_t asked_ns);
-/* Makes the rows and processes; adds the closed gaps to `filled_ns`. `from_ns` to `to_ns`: the
- * recording within the selection. 0 or -ENOMEM. */
-int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,
-                      int64_t to_ns, uint64_t *filled_ns);
-/* Adds the opening or shutting of a window of observation. 0 or -ENOMEM. */
-int gpu_queues_window(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
-                      bool opens);
-/* Adds a wait of a thread for a GPU. 0 or -ENOMEM. */
-int gpu_queues_synced(struct gpu_queues *queues, const struct trace *trace,
-                      const struct item *span);
-/* After finish: sums the starved time after such waits, between the first and last work of a
- * process. */
-void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *totals);
-/* NULL: the process has no queues. */
-const struct process_busy *gpu_queues_of_process(const struct gpu_queues *queues, uint32_t process);
-
-/* ---- Launches by path: gpu_ranges.c ---- */
-
-struct gpu_launched {
-    uint32_t owner, path;
-    struct gpu_range sums; /* as of the innermost range */
-};
-
-/* When ranges of a row were open in a process; also used for other keys: gpu_stays.c. */
-struct gpu_stay_list {
-    uint32_t row, process;
-    VEC(uint8_t) bytes;
-    int64_t last_ns;
-};
-
-struct gpu_stays {
-    VEC(struct gpu_stay_list) lists;
-    struct map64 index;   /* by row and process: index + 1 */
-    VEC(uint32_t) recent; /* by row: the same for its latest process */
-    size_t size;          /* bytes of all lists */
-    uint64_t least_ns;    /* shorter ones are dropped and counted: */
-    uint64_t short_count, short_ns;
-};
-
-struct gpu_stay_reader {
-    const uint8_t *at, *end;
-    int64_t last_ns;
-};
-
-void gpu_stays_fini(struct gpu_stays *stays);
-/* 0 or -ENOMEM. */
-int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64_t begin_ns,
-                  int64_t end_ns);
-/* Reads the next entry of a list; false at its end. */
-struct gpu_stay_reader gpu_stays_read(const struct gpu_stay_list *list);
-bool gpu_stays_next(struct gpu_stay_reader *reader, int64_t *ret_begin_ns, int64_t *ret_end_ns);
-
-struct gpu_places {
-    VEC(struct gpu_launched) paths;
-    struct map64 path_index; /* by owner and path: index + 1 */
-    size_t recent;           /* index of the latest path */
-    struct gpu_stays stays;
-    VEC(struct gpu_range) ranges;
-    VEC(uint32_t) range_of_row; /* index + 1 */
-};
-
-void gpu_places_fini(struct gpu_places *places);
-
-/* ---- Launch sources: gpu_sources.c ---- */
-
-enum { GPU_RECENT_BITS = 10 };
-
-struct gpu_source {
-    uint32_t row, what; /* `what`: 1 + index of a path, 0: outside; a stack; a label; a string */
-    uint64_t time_ns, count;
-};
-
-struct gpu_sources {
-    VEC(struct gpu_source) items;
-    struct map64 index;                    /* by row and what: index + 1 */
-    uint32_t recent[1 << GPU_RECENT_BITS]; /* the same, by a part of their hash */
-};
-
-void gpu_sources_fini(struct gpu_sources *sources);
-/* 0 or -ENOMEM. */
-int gpu_sources_add(struct gpu_sources *sources, uint32_t row, uint32_t what, uint64_t time_ns);
-int gpu_captures_finish(struct gpu_stats *work);
-
-/* ---- Threads while GPUs were starved: gpu_hosts.c ------------- */
-
-/* The thread of a process with the first launch. */
-struct gpu_host {
-    bool known;
-    uint32_t thread;
-    int64_t first_ns;
-};
-
-struct gpu_hosts {
-    VEC(struct gpu_host) of_process;
-    struct gpu_stays stays; /* `row`: a stack; `process`: a thread and its state there */
-    VEC(struct gpu_host_place) places;
-};
-
-void gpu_hosts_fini(struct gpu_hosts *hosts);
-/* Launched takes an event with work. 0 or -ENOMEM. */
-int gpu_hosts_launched(struct gpu_stats *work, const struct event *event);
-int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample);
-int gpu_hosts_finish(struct gpu_stats *work, const struct own_time *own);
-
-/* ---- The whole ---- */
 
 struct gpu_stats {
     const struct trace *trace;
@@ -180,23 +37,5 @@ struct gpu_stats {
     VEC(struct gpu_from) captures;
     struct gpu_totals totals;
 };
-
-/* Roles that count as GPU time. */
-static inline bool gpu_role_is_work(uint8_t role)
-{
-    return role == QUEUE_ROLE_KERNEL || role == QUEUE_ROLE_COPY || role == QUEUE_ROLE_SET ||
-           role == QUEUE_ROLE_GRAPH;
-}
-
-/* Further properties of work. */
-struct gpu_launch {
-    uint64_t bytes; /* moved */
-    bool is_node;   /* node of a graph: may wait for other nodes */
-};
-
-/* Adds work and its row. 0 or -ENOMEM. */
-int gpu_launched_add(struct gpu_stats *work, const struct item *span, const struct gpu_row *row,
-                     const struct gpu_launch *launch);
-int gpu_launched_finish(struct gpu_stats *work);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * The entries of one row and process are a string of numbers: the start of a range relative to the
  * previous start, and its length, about six bytes together. See gpu_stats.h. */
-#include "gpu_stats_parts.h"
+#include "gpu_stays.h"
 
+#include "gpu_stats.h"
 #include "varint.h"
 
 #include <errno.h>
@@ -130,22 +131,4 @@ int gpu_stays_add(struct gpu_stays *stays, uint32_t row, uint32_t process, int64
     list->last_ns = begin_ns;
     stays->size += size;
     return 0;
-}
-
-/* Launching calls are not ranges of the program. */
-static bool is_call(const struct gpu_stats *work, uint32_t scope)
-{
-    return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
-}
-
-int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
-{
-    if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
-        work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)
-        return 0;
-    const struct trace_thread *thread = trace_thread_get(work->trace, span->event->thread);
-    if (!thread || thread->process >= work->queues.has_queues.count ||
-        !work->queues.has_queues.items[thread->process] || is_call(work, span->event->scope))
-        return 0;
-    return gpu_stays_add(&work->places.stays, row, thread->process, span->begin_ns, span->end_ns);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Single durations of ranges: their quantiles; and, for comparisons of recordings, durations one by
- * one, in the order of the pass, evenly thinned out beyond the limit. */
-#include "range_parts.h"
+/* Durations one by one, for comparisons of recordings. See range_kept.h. */
+#include "range_kept.h"
 
 #include <stdlib.h>
 
@@ -66,17 +65,4 @@ const struct range_duration *range_keeper_get(const struct range_keeper *keeper,
 {
     *ret_count = row < keeper->rows.count ? keeper->rows.items[row].count : 0;
     return *ret_count > 0 ? keeper->rows.items[row].items : NULL;
-}
-
-const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
-                                                   uint32_t *ret_count)
-{
-    return range_keeper_get(&stats->keeper, index, ret_count);
-}
-
-uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction)
-{
-    const struct range_row *row = &stats->rows.items[index];
-    uint64_t value = histogram_quantile(stats->histograms, &row->durations, fraction);
-    return value < row->min_ns ? row->min_ns : value > row->max_ns ? row->max_ns : value;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of the statistics as numbers, and rows sorted by them. */
-#include "range_parts.h"
+/* Values of columns, and rows sorted by them. See range_order.h. */
+#include "range_order.h"
 
+#include "range_parts.h"
 #include "row_order.h"
 #include "text.h"
 
@@ -129,12 +130,4 @@ int64_t range_stats_sort(const struct range_stats *stats, enum range_kind kind,
     else
         free(sorted);
     return rc == 0 ? count : rc;
-}
-
-uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth)
-{
-    if (thread >= stats->paths.count || depth >= stats->paths.items[thread].nodes.count)
-        return RANGE_NO_ROW;
-    uint32_t node = stats->paths.items[thread].nodes.items[depth];
-    return node == PATH_OTHER ? (uint32_t)RANGE_PUSHED : node + RANGE_KIND_COUNT - 1;
 }

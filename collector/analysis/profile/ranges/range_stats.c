@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The statistics of range_stats.h.
  *
- * Row i belongs to node i - RANGE_KIND_COUNT + 1 of the path tree; the first rows are "(other)",
- * one per kind. Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up
- * when it opens, and no look-up when it closes. */
+ * Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up when it
+ * opens, and no look-up when it closes. */
 #include "range_parts.h"
 
+#include "range_paths.h"
+#include "range_rows.h"
 #include "text.h"
 #include "trace_devices.h"
 
@@ -16,220 +17,158 @@
 
 enum {
     ROW_LIMIT = 200000,
-    PAIR_LIMIT = 1u << 20,
     LABEL_PARTS = 2 * PATH_HEAD,
 };
 
 #define HISTOGRAM_LIMIT ((size_t)96 << 20)
 
-struct range_row *range_row_at(struct range_stats *stats, enum range_kind kind, uint32_t node)
+/* ---- Ranges in pieces -------------------------------------------------------------------------
+ *
+ * If a traced function opens a range and ends before it, the range is closed with the call and
+ * reopened as a continuation. Its duration is the sum of all pieces.
+ *
+ * A piece is kept until another range begins: then it was the last one. Only with has_pieces. */
+
+static void end_pieces(struct range_stats *stats, struct thread_path *path)
 {
-    return &stats->rows.items[node == PATH_OTHER ? (uint32_t)kind : node + RANGE_KIND_COUNT - 1];
+    for (size_t i = 0; i < path->closed.count; i++) {
+        const struct range_piece *piece = &path->closed.items[i];
+        range_add_duration(stats, &stats->rows.items[piece->row], piece->duration);
+    }
+    path->closed.count = 0;
 }
 
-bool range_rows_follow(struct range_stats *stats, enum range_kind kind, uint32_t owner)
+/* Returns the sum of the earlier pieces; zeros if unknown. */
+static struct range_duration take_piece(struct thread_path *path, const struct event *begin)
 {
-    size_t wanted = stats->tree.count + RANGE_KIND_COUNT - 1;
-    if (stats->tree.error || vec_reserve(&stats->rows, wanted - stats->rows.count) != 0)
-        return false;
-    while (stats->rows.count < wanted)
-        stats->rows.items[stats->rows.count++] = (struct range_row){.kind = kind, .owner = owner};
-    return true;
+    struct range_duration none = {0};
+    for (size_t i = path->closed.count; i-- > 0;) {
+        struct range_piece piece = path->closed.items[i];
+        if (piece.name != begin->name || piece.scope != begin->scope)
+            continue;
+        path->closed.items[i] = path->closed.items[--path->closed.count];
+        return piece.duration;
+    }
+    return none;
 }
 
-struct thread_path *range_path_of(struct range_stats *stats, uint32_t thread)
+static int open_piece(struct range_stats *stats, struct thread_path *path, const struct item *item)
 {
-    size_t wanted = (size_t)thread + 1;
-    if (wanted > stats->paths.count) {
-        if (vec_reserve(&stats->paths, wanted - stats->paths.count) != 0)
+    struct range_duration before = {0};
+    if (item->event->flags & EVENT_CONTINUES)
+        before = take_piece(path, item->event);
+    else
+        end_pieces(stats, path);
+    while (path->before.count < item->ranges)
+        if (vec_push(&path->before, (struct range_duration){0}) != 0)
+            return -ENOMEM;
+    path->before.count = item->ranges;
+    return vec_push(&path->before, before);
+}
+
+static int close_piece(struct thread_path *path, const struct item *span,
+                       const struct range_piece *piece)
+{
+    struct range_piece whole = *piece;
+    if (span->ranges < path->before.count) {
+        whole.duration.duration_ns += path->before.items[span->ranges].duration_ns;
+        whole.duration.ready_ns += path->before.items[span->ranges].ready_ns;
+        path->before.count = span->ranges;
+    }
+    return vec_push(&path->closed, whole);
+}
+
+static void free_pieces(struct thread_path *path)
+{
+    vec_free(&path->closed);
+    vec_free(&path->before);
+}
+
+/* ---- Ranges on tracks -------------------------------------------------------------------------
+ *
+ * As pushed ranges, but with the path of their track, independent of the threads that begin and end
+ * them. A track has a path while ranges are open on it. */
+
+static struct track_path *find_track(struct range_stats *stats, uint64_t track)
+{
+    const uint64_t *index = map64_find(&stats->path_of_track, track + 1);
+    return index ? &stats->track_paths.items[*index - 1] : NULL;
+}
+
+/* NULL: out of memory. */
+static struct track_path *add_track(struct range_stats *stats, uint64_t track)
+{
+    uint32_t index = stats->free_track_path;
+    if (index == 0) {
+        if (vec_reserve(&stats->track_paths, 1) != 0 || !stats->track_paths.items)
             return NULL;
-        size_t added = wanted - stats->paths.count;
-        memset(stats->paths.items + stats->paths.count, 0, added * sizeof(struct thread_path));
-        stats->paths.count = wanted;
+        index = (uint32_t)++stats->track_paths.count;
+        stats->track_paths.items[index - 1] = (struct track_path){0};
     }
-    struct thread_path *path = &stats->paths.items[thread];
-    if (!path->known) {
-        const struct trace_thread *entry = trace_thread_get(stats->trace, thread);
-        path->process = entry ? entry->process : RANGE_NO_OWNER;
-        path->last_ns = INT64_MIN;
-        path->known = true;
-    }
+    if (map64_put(&stats->path_of_track, track + 1, index) != 0)
+        return NULL;
+    struct track_path *path = &stats->track_paths.items[index - 1];
+    if (index == stats->free_track_path)
+        stats->free_track_path = path->next_free;
     return path;
 }
 
-static uint32_t owner_of(const struct range_stats *stats, enum range_kind kind, uint32_t thread)
+static void leave_track(struct range_stats *stats, uint64_t track, struct track_path *path)
 {
-    if (stats->grouping == RANGE_BY_PROCESS || kind == RANGE_COUNTER)
-        return stats->paths.items[thread].process;
-    return stats->grouping == RANGE_BY_THREAD ? thread : RANGE_NO_OWNER;
-}
-
-/* Returns the root of an owner's paths; mostly the owner is the same as last time. */
-static int64_t root_of(struct range_stats *stats, enum range_kind kind, uint32_t owner)
-{
-    struct path_root *last = &stats->roots[kind];
-    if (last->node != PATH_OTHER && last->owner == owner)
-        return last->node;
-    uint32_t node = path_tree_child(&stats->tree, PATH_NONE, owner, kind);
-    *last = (struct path_root){owner, node};
-    return range_rows_follow(stats, kind, owner) ? (int64_t)node : -ENOMEM;
-}
-
-/* Returns the node for an event below `parent` (PATH_NONE: at the top), or -ENOMEM. */
-static int64_t node_of(struct range_stats *stats, enum range_kind kind, const struct event *event,
-                       uint32_t parent)
-{
-    if (parent == PATH_NONE) {
-        int64_t root = root_of(stats, kind, owner_of(stats, kind, event->thread));
-        if (root < 0)
-            return root;
-        parent = (uint32_t)root;
-    }
-    uint32_t domain = trace_scope_domain(stats->trace, event->scope);
-    uint32_t node = path_tree_child(&stats->tree, parent, event->name, domain);
-    uint32_t owner = range_row_at(stats, kind, parent)->owner;
-    if (!range_rows_follow(stats, kind, owner))
-        return -ENOMEM;
-    if (!range_is_inherited(stats, event->scope))
-        range_row_at(stats, kind, node)->scope = event->scope;
-    return node;
-}
-
-/* Returns true if the pair is new in the row. The first 64 ordinals have a bit, others an entry in
- * the set; false if the set is full. */
-static bool is_new(struct range_stats *stats, struct map64 *set, uint64_t *bits, uint64_t pair)
-{
-    uint32_t ordinal = (uint32_t)pair;
-    if (ordinal < 64) {
-        bool fresh = (*bits >> ordinal & 1) == 0;
-        *bits |= UINT64_C(1) << ordinal;
-        return fresh;
-    }
-    if (map64_find(set, pair + 1))
-        return false;
-    if (set->count >= PAIR_LIMIT || map64_put(set, pair + 1, 1) != 0) {
-        stats->totals.threads_cut = true;
-        return false;
-    }
-    return true;
-}
-
-static void count_thread(struct range_stats *stats, struct range_row *row, uint32_t thread)
-{
-    if (row->recent_thread == thread + 1)
+    uint64_t index;
+    if (!map64_take(&stats->path_of_track, track + 1, &index))
         return;
-    row->recent_thread = thread + 1;
-    uint64_t index = (uint64_t)(row - stats->rows.items) << 32;
-    if (!is_new(stats, &stats->threads_of_rows, &row->threads, index | thread))
-        return;
-    row->thread_count++;
-    uint32_t process = stats->paths.items[thread].process;
-    row->process_count +=
-        is_new(stats, &stats->processes_of_rows, &row->processes, index | process);
+    path->nodes.count = 0;
+    path->next_free = stats->free_track_path;
+    stats->free_track_path = (uint32_t)index;
 }
 
-static void count_entry(struct range_stats *stats, struct range_row *row, uint32_t node,
-                        const struct event *begin)
+static int open_track(struct range_stats *stats, const struct event *begin, uint32_t depth)
 {
-    bool begins = !(begin->flags & EVENT_CONTINUES && event_can_continue(begin->kind));
-    row->count += begins;
-    stats->totals.other_count += begins && node == PATH_OTHER;
-    count_thread(stats, row, begin->thread);
-}
-
-static uint64_t duration_of(const struct item *span)
-{
-    return span->end_ns > span->begin_ns ? (uint64_t)(span->end_ns - span->begin_ns) : 0;
-}
-
-void range_add_duration(struct range_stats *stats, struct range_row *row,
-                        struct range_duration duration)
-{
-    uint64_t duration_ns = duration.duration_ns;
-    if (!row->has_durations || duration_ns < row->min_ns)
-        row->min_ns = duration_ns;
-    row->has_durations = true;
-    if (duration_ns > row->max_ns)
-        row->max_ns = duration_ns;
-    histogram_add(stats->histograms, &row->durations, duration_ns);
-    range_keep(&stats->keeper, (size_t)(row - stats->rows.items), duration);
-}
-
-struct range_duration range_duration_of(const struct item *span)
-{
-    uint64_t duration = duration_of(span);
-    uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
-    return (struct range_duration){duration, ready_ns < duration ? ready_ns : 0};
-}
-
-/* Adds the values that pieces of a range have, too. */
-static void add_part(struct range_row *row, const struct item *span)
-{
-    row->total_ns += duration_of(span);
-    row->unfinished += (span->flags & ITEM_UNFINISHED) != 0;
-    row->end_lost += (span->flags & ITEM_END_LOST) != 0;
-}
-
-int range_enter(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
-                const struct event *begin, uint32_t depth)
-{
-    if (vec_reserve(nodes, depth + 1) != 0)
+    struct track_path *path = find_track(stats, begin->lane);
+    if (!path)
+        path = add_track(stats, begin->lane);
+    if (!path || !range_path_of(stats, begin->thread))
         return -ENOMEM;
-    while (nodes->count < depth)
-        nodes->items[nodes->count++] = PATH_OTHER;
-    bool top = depth == 0 || stats->grouping == RANGE_BY_NAME;
-    uint32_t parent = top ? PATH_NONE : nodes->items[depth - 1];
-    int64_t node = node_of(stats, kind, begin, parent);
-    if (node < 0)
-        return -ENOMEM;
-    nodes->count = depth;
-    return vec_push(nodes, (uint32_t)node);
+    return range_enter(stats, RANGE_TRACK, &path->nodes, begin, depth);
 }
+
+static int close_track(struct range_stats *stats, const struct item *span)
+{
+    uint64_t track = span->event->lane;
+    struct track_path *path = find_track(stats, track);
+    bool nested;
+    if (!path)
+        return 0; /* its start is missing */
+    struct range_row *row = range_leave(stats, RANGE_TRACK, &path->nodes, span, &nested);
+    range_add_duration(stats, row, range_duration_of(span));
+    if (span->ranges == 0)
+        leave_track(stats, track, path);
+    return range_tell(stats, row, span);
+}
+
+static void free_tracks(struct range_stats *stats)
+{
+    for (size_t i = 0; i < stats->track_paths.count; i++)
+        vec_free(&stats->track_paths.items[i].nodes);
+    vec_free(&stats->track_paths);
+    map64_free(&stats->path_of_track);
+}
+
+/* ---- Items ----------------------------------------------------------------------------------- */
 
 static int take_opened(struct range_stats *stats, const struct item *item)
 {
     const struct event *begin = item->event;
     if (item->lane == LANE_TRACK)
-        return range_track_opened(stats, begin, item->ranges);
+        return open_track(stats, begin, item->ranges);
     struct thread_path *path =
         item->lane == LANE_THREAD ? range_path_of(stats, begin->thread) : NULL;
     if (item->lane == LANE_THREAD && !path)
         return -ENOMEM;
-    if (path && stats->has_pieces && range_piece_opened(stats, path, item) != 0)
+    if (path && stats->has_pieces && open_piece(stats, path, item) != 0)
         return -ENOMEM;
     return path ? range_enter(stats, RANGE_PUSHED, &path->nodes, begin, item->ranges) : 0;
-}
-
-/* By name, the total of the outer range already contains an inner one of the same name. */
-static bool is_nested_in_itself(const struct range_stats *stats, const range_nodes *nodes,
-                                uint32_t depth)
-{
-    if (stats->grouping != RANGE_BY_NAME)
-        return false;
-    for (uint32_t i = depth; i-- > 0;) {
-        if (nodes->items[i] == nodes->items[depth])
-            return true;
-    }
-    return false;
-}
-
-struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, range_nodes *nodes,
-                              const struct item *span, bool *ret_nested)
-{
-    uint32_t depth = span->ranges;
-    bool known = depth < nodes->count;
-    uint32_t node = known ? nodes->items[depth] : PATH_OTHER;
-    struct range_row *row = range_row_at(stats, kind, node);
-    uint64_t duration = duration_of(span);
-    uint64_t children = span->ranges_ns > 0 ? (uint64_t)span->ranges_ns : 0;
-    count_entry(stats, row, node, span->event);
-    add_part(row, span);
-    row->self_ns += duration > children ? duration - children : 0;
-    *ret_nested = known && is_nested_in_itself(stats, nodes, depth);
-    row->nested_ns += *ret_nested ? duration : 0;
-    if (known)
-        nodes->count = depth;
-    return row;
 }
 
 /* Ends an inherited range. It is counted where it was opened first; here, only the ranges inside
@@ -237,7 +176,7 @@ struct range_row *range_leave(struct range_stats *stats, enum range_kind kind, r
 static void pass_through(struct range_stats *stats, struct thread_path *path,
                          const struct item *span)
 {
-    uint64_t duration = duration_of(span);
+    uint64_t duration = range_length_ns(span);
     uint64_t children = span->ranges_ns > 0 ? (uint64_t)span->ranges_ns : 0;
     stats->totals.covered_ns -= duration > children ? duration - children : 0;
     if (span->ranges < path->nodes.count)
@@ -250,7 +189,7 @@ static int add_pushed_duration(struct range_stats *stats, struct thread_path *pa
     const struct range_piece piece = {(uint32_t)(row - stats->rows.items), span->event->name,
                                       span->event->scope, range_duration_of(span)};
     if (stats->has_pieces)
-        return range_piece_closed(path, span, &piece);
+        return close_piece(path, span, &piece);
     range_add_duration(stats, row, piece.duration);
     return 0;
 }
@@ -273,35 +212,21 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
         row->blocked_ns += span->off.blocked_ns;
     }
     if (span->ranges == 0) {
-        stats->totals.covered_ns += duration_of(span);
+        stats->totals.covered_ns += range_length_ns(span);
         path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;
     }
     return row ? range_tell(stats, row, span) : 0;
 }
 
-/* Returns the row of an event without parents. */
-static int flat_row(struct range_stats *stats, enum range_kind kind, const struct event *event,
-                    struct range_row **ret_row)
-{
-    if (!range_path_of(stats, event->thread))
-        return -ENOMEM;
-    int64_t node = node_of(stats, kind, event, PATH_NONE);
-    if (node < 0)
-        return -ENOMEM;
-    *ret_row = range_row_at(stats, kind, (uint32_t)node);
-    count_entry(stats, *ret_row, (uint32_t)node, event);
-    return 0;
-}
-
 static int take_flat(struct range_stats *stats, enum range_kind kind, const struct item *span)
 {
     struct range_row *row;
-    int rc = flat_row(stats, kind, span->event, &row);
+    int rc = range_flat_row(stats, kind, span->event, &row);
     if (rc)
         return rc;
-    add_part(row, span);
+    range_add_part(row, span);
     range_add_duration(stats, row, range_duration_of(span));
-    row->self_ns += kind == RANGE_TRACK ? duration_of(span) : 0;
+    row->self_ns += kind == RANGE_TRACK ? range_length_ns(span) : 0;
     return range_tell(stats, row, span);
 }
 
@@ -317,7 +242,7 @@ static int take_span(struct range_stats *stats, const struct item *span)
                    ? 0 /* counted by gpu_stats.h */
                    : take_flat(stats, RANGE_TRACK, span);
     default:
-        return range_track_closed(stats, span);
+        return close_track(stats, span);
     }
 }
 
@@ -336,7 +261,7 @@ static double number_of(const struct event *event)
 static int take_counter(struct range_stats *stats, const struct event *event)
 {
     struct range_row *row;
-    int rc = flat_row(stats, RANGE_COUNTER, event, &row);
+    int rc = range_flat_row(stats, RANGE_COUNTER, event, &row);
     if (rc < 0)
         return rc;
     double value = number_of(event);
@@ -382,7 +307,7 @@ static int take(void *context, const struct item *item)
     case ITEM_SPAN:
         return take_span(stats, item);
     case ITEM_INSTANT:
-        return flat_row(stats, RANGE_MARK, item->event, &row);
+        return range_flat_row(stats, RANGE_MARK, item->event, &row);
     case ITEM_COUNTER:
         return take_counter(stats, item->event);
     case ITEM_LOST:
@@ -399,6 +324,8 @@ struct sink range_stats_sink(struct range_stats *stats)
     return (struct sink){take, stats,
                          WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES | WANT_PATHS | WANT_TIMES};
 }
+
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 struct range_stats *range_stats_create(const struct trace *trace,
                                        const struct range_stats_options *options)
@@ -432,12 +359,12 @@ void range_stats_destroy(struct range_stats *stats)
 {
     for (size_t i = 0; stats && i < stats->paths.count; i++) {
         vec_free(&stats->paths.items[i].nodes);
-        range_pieces_free(&stats->paths.items[i]);
+        free_pieces(&stats->paths.items[i]);
     }
     if (!stats)
         return;
     vec_free(&stats->paths);
-    range_stats_free_tracks(stats);
+    free_tracks(stats);
     vec_free(&stats->rows);
     map64_free(&stats->threads_of_rows);
     range_stats_free_samples(stats);
@@ -484,13 +411,15 @@ int range_stats_finish(struct range_stats *stats, struct pass *pass)
     const struct pass_counts *counts = pass_counts(pass);
     memcpy(stats->totals.event_count, counts->events, sizeof(stats->totals.event_count));
     for (size_t i = 0; i < stats->paths.count; i++)
-        range_pieces_end(stats, &stats->paths.items[i]);
+        end_pieces(stats, &stats->paths.items[i]);
     add_threads(stats, pass);
     stats->totals.wall_ns = wall_of(stats);
     stats->totals.orphan_count = counts->orphans;
     stats->totals.quantile_count = histogram_pool_refused(stats->histograms);
     return stats->keeper.failed ? -ENOMEM : range_stats_finish_samples(stats);
 }
+
+/* ---- Results --------------------------------------------------------------------------------- */
 
 const struct range_totals *range_stats_totals(const struct range_stats *stats)
 {
@@ -573,4 +502,25 @@ uint32_t range_stats_parent(const struct range_stats *stats, uint32_t index)
     uint32_t parent = nodes[index - RANGE_KIND_COUNT + 1].parent;
     bool is_range = parent != PATH_NONE && nodes[parent].parent != PATH_NONE;
     return is_range ? parent + RANGE_KIND_COUNT - 1 : RANGE_NO_ROW;
+}
+
+const struct range_duration *range_stats_durations(const struct range_stats *stats, uint32_t index,
+                                                   uint32_t *ret_count)
+{
+    return range_keeper_get(&stats->keeper, index, ret_count);
+}
+
+uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, double fraction)
+{
+    const struct range_row *row = &stats->rows.items[index];
+    uint64_t value = histogram_quantile(stats->histograms, &row->durations, fraction);
+    return value < row->min_ns ? row->min_ns : value > row->max_ns ? row->max_ns : value;
+}
+
+uint32_t range_stats_open(const struct range_stats *stats, uint32_t thread, uint32_t depth)
+{
+    if (thread >= stats->paths.count || depth >= stats->paths.items[thread].nodes.count)
+        return RANGE_NO_ROW;
+    uint32_t node = stats->paths.items[thread].nodes.items[depth];
+    return node == PATH_OTHER ? (uint32_t)RANGE_PUSHED : node + RANGE_KIND_COUNT - 1;
 }

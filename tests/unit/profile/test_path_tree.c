@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Path numbers: equal for equal paths, distinct for other domains, with a limit. */
-#include "range_parts.h"
+#include "path_tree.h"
 #include "test.h"
 
 TEST(a_path_keeps_its_number)
