@@ -90,11 +90,9 @@ INCLUDES = {
 }
 
 # Each function is declared in the header of its file: x.c in x.h, or foo_bar.c in foo.h, which is
-# the header of at most DOOR_FILES files. Public headers are by theme. NO_DOORS: folders exempt
-# until they comply.
+# the header of at most DOOR_FILES files. Public headers are by theme.
 DOOR_FILES = 3
 PUBLIC = "libannot/include/annot"
-NO_DOORS = ["collector/analysis/profile", "collector/model", "tools", "tools/doctor"]
 # The largest number of files in a call cycle.
 CYCLE_FILES = 8
 
@@ -318,12 +316,6 @@ def leads_to(path, header):
     return path.stem == header.stem or path.stem.startswith(header.stem + "_")
 
 
-def has_doors(path):
-    return path.parts[0] != "tests" and not any(
-        path.is_relative_to(folder) if folder != "tools" else path.parent == Path("tools")
-        for folder in NO_DOORS)
-
-
 def functions_of(clean):
     """Names of the functions of a text that other files can call."""
     lines = clean.split("\n")
@@ -338,7 +330,7 @@ def check_doors(tree):
     doors = {}
     clean = {path: strip_c((tree.root / path).read_text(errors="replace")) for path in tree.files
              if path.suffix in C_FILES and path.parts[0] != "tests" and str(path.parent) != PUBLIC}
-    sources = [path for path in clean if path.suffix == ".c" and has_doors(path)
+    sources = [path for path in clean if path.suffix == ".c"
                and not path.stem.endswith("_none")]  # replaces others in some builds
     definers = {name: path for path in sources for name in functions_of(clean[path])}
     for header, text in clean.items():
