@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs a command on a fresh Debian or Ubuntu, as a new user's machine is. See `usage` below.
+# Runs a command on a fresh Debian or Ubuntu, like a new user's machine. See `usage` below.
 set -euo pipefail
 
 usage() {
@@ -51,7 +51,7 @@ uri=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 2>/dev/null |
     awk -v release="$release" '$1 == release {print $2; exit}')
 [[ $uri ]] || skip "apt has no sources of the release '$release'"
 
-# Files of the host that lead to packages.
+# Files of the host that are needed to find packages.
 host_files=(/etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/keyrings
     /etc/apt/trusted.gpg.d /usr/share/keyrings /etc/pip.conf /etc/ssl/certs
     /usr/local/share/ca-certificates)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Does the first screen name the cause? Programs whose time goes for one known cause are recorded
-as users would, and the first screen of `annot report` is read beside pyinstrument's and py-spy's.
+"""Does the first screen name the cause? Programs with one known cause are recorded as users would,
+and the first screen of `annot report` is compared with pyinstrument's and py-spy's.
 
-    run.py ANNOT [--python PYTHON] [NAME...]           writes pairs/NAME.txt and README.md's table
-    run.py ANNOT --check [--python PYTHON] [NAME...]   annot alone: fails unless the cause is named
+    run.py ANNOT [--python PYTHON] [NAME...]          writes pairs/NAME.txt and README.md's table
+    run.py ANNOT --check [--python PYTHON] [NAME...]  annot alone: fails unless the cause is named
 
-Each program begins with its cause: the function, the kind, and words that annot's screen must
-have; lines that end with the comment CAUSE are where it is. All screens are judged by one rule,
-which README.md tells.
+Each program begins with its cause: the function, the kind, and words that annot's screen must have.
+Its lines end with the comment CAUSE. All screens are judged by the rule in README.md.
 """
 
 import argparse
@@ -28,7 +27,7 @@ MARKER = "# CAUSE"
 TABLE = "<!-- table -->"
 ASPECTS = ("function", "line", "kind")
 CPU_PART = 0.5
-# What names a kind, in whatever tool's words.
+# Words that name a kind, for every tool.
 KINDS = {
     "sleep": r"asleep|\bsleep",
     "lock": r"\block\b|acquire",
@@ -48,7 +47,7 @@ WAITS = ("sleep", "lock", "gil", "pipe", "child", "disk", "socket", "loop")
 
 
 class Program:
-    """A program and its cause, as its first lines say."""
+    """A program and its cause, from its first lines."""
 
     def __init__(self, path):
         self.name, self.file = path.stem, path.name
@@ -77,7 +76,7 @@ def programs(names):
 
 
 def says_cpu(screen):
-    """Is it said that most of the time was spent running?"""
+    """True if the screen shows that most of the time was spent running."""
     running = re.search(r"([\d.]+) % running", screen)
     if running:
         return float(running.group(1)) >= 100 * CPU_PART
@@ -88,9 +87,9 @@ def says_cpu(screen):
 
 
 def judge(program, screen):
-    """Which aspects of the cause a screen names."""
+    """Return the aspects of the cause that a screen names."""
     names = re.escape(program.function)
-    bare = re.sub(rf"\b{program.name}(_\w+)?\b", "", screen)  # file names are no answer
+    bare = re.sub(rf"\b{program.name}(_\w+)?\b", "", screen)  # file names do not count
     lines = "|".join(re.escape(line) for line in program.lines)
     kind = says_cpu(screen) if program.kind == "cpu" else \
         re.search(KINDS[program.kind], bare) is not None
@@ -113,7 +112,7 @@ def samples_with_waits(place, program):
 
 
 def check(place, chosen):
-    """A busy machine may spoil one recording, so a program has two."""
+    """Check two recordings of each program, since a busy machine may spoil one."""
     if not samples_with_waits(place, chosen[0]):
         print("skipped: waits are recorded with eBPF only, which does not work here")
         return SKIP
@@ -131,11 +130,11 @@ def check(place, chosen):
     return 1 if failed else 0
 
 
-# ---- Beside others ------------------------------------------------------------------------------
+# ---- Compared with others -----------------------------------------------------------------------
 
 
 def compare(place, program):
-    """Writes a pair; returns {tool: what it names}."""
+    """Write a pair. Return {tool: aspects it names}."""
     named, text = {}, []
     for tool, screen_of in screens.TOOLS.items():
         screen = screen_of(place, program)
@@ -150,7 +149,7 @@ def compare(place, program):
 
 
 def verdict(named):
-    """annot's against what any of the others names."""
+    """Compare annot with the aspects that any other tool names."""
     others = {aspect: any(named[tool][aspect] for tool in named if tool != "annot")
               for aspect in ASPECTS}
     if any(others[aspect] and not named["annot"][aspect] for aspect in ASPECTS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user sees first of a program, by annot, pyinstrument and py-spy."""
+"""The first screen that a user sees of a program, by annot, pyinstrument and py-spy."""
 
 import collections
 import os
@@ -16,7 +16,7 @@ FRAME = re.compile(r"(.*) \((.*?)(?::(\d+))?\)$")
 
 
 class Place:
-    """Where programs run, and by what: PATHS of this machine are cut out of the texts."""
+    """The folder and the interpreter for programs. PATHS of this machine are cut from the texts."""
 
     def __init__(self, annot, python, folder):
         self.annot = str(pathlib.Path(annot).resolve())
@@ -39,7 +39,7 @@ class Place:
                               stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False)
 
     def clean(self, text):
-        """Without paths of this machine, spaces at the ends, and what a screen has no room for."""
+        """Remove paths of this machine, spaces at the ends, and the text that exceeds a screen."""
         for prefix in self.prefixes:
             text = text.replace(prefix + "/", "").replace(prefix, "")
         return [line.rstrip()[:WIDTH] for line in text.splitlines()]
@@ -55,7 +55,7 @@ def cut(lines, count):
 
 
 def record(place, program):
-    """The recording's file."""
+    """Return the recording's file."""
     path = place.folder / f"{program.name}.annot"
     done = place.run([place.annot, "record", "-q", "--force", "-o", path, "--", place.python,
                       program.file], program)
@@ -87,7 +87,7 @@ def pyinstrument_screen(place, program):
 
 
 class Function:
-    """One function's samples: in it, in it and what it calls, and by line."""
+    """One function's samples: in itself, including callees, and by line."""
 
     def __init__(self):
         self.own = self.total = 0
@@ -95,7 +95,7 @@ class Function:
 
 
 def count_functions(text):
-    """Of py-spy's stacks, outermost frame first: {(name, file): Function}, all samples."""
+    """Return {(name, file): Function} and all samples, from py-spy's stacks (outermost first)."""
     functions, samples = collections.defaultdict(Function), 0
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
@@ -118,8 +118,8 @@ def count_functions(text):
 
 
 def py_spy_screen(place, program):
-    """Functions by samples in them, then by those in what they call; each with its hottest line.
-    Threads that wait are in it where the program's cause is a wait, as a user would ask for."""
+    """Functions by their own samples, then by those including callees, each with its hottest line.
+    Waiting threads are included if the program's cause is a wait, as a user would request."""
     path = place.folder / "py-spy.txt"
     path.unlink(missing_ok=True)
     idle = ["--idle"] if program.waits else []

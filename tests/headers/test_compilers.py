@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The public headers compile alone, without a warning, by each compiler of the machine.
+"""The public headers compile alone, without a warning, with each compiler of the machine.
 
     test_compilers.py SOURCE
 """
@@ -29,12 +29,12 @@ def compiles(command):
 
 
 def commands(source, out):
-    """(compiler, its whole command) of everything to compile."""
+    """Yield (compiler, its whole command) for everything to compile."""
     for name, (compilers, standards) in USES.items():
         options = [["-std=" + standard] for standard in standards]
         options += [[*options[-1], "-DANNOT_DISABLE"], [*options[-1], "-O0"]]
         for compiler, option in itertools.product(compilers, options):
-            # Zones shadow each other with Tracy, too.
+            # Zones also shadow each other with Tracy.
             shadow = ["-Wno-shadow"] if "tracy" in name else []
             yield compiler, [compiler, *STRICT, *shadow, *option, "-I",
                              source / "libannot" / "include", "-c",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""ANNOT_DISABLE leaves nothing: the code of a function with every annotation that there is equals
-that of the function without them, no symbol and no text of annot is in the object, arguments that
-the enabled form leaves alone are left alone, and programs need no library.
+"""ANNOT_DISABLE leaves no trace: the code of a function with every available annotation equals that
+of the function without them, the object contains no symbol and no text of annot, arguments that the
+enabled form does not evaluate are not evaluated, and programs need no library.
 
     test_disabled.py SOURCE
 """
@@ -80,7 +80,7 @@ class Compiler:
         return out
 
     def code(self, text, *options):
-        """Instructions and symbols of an object."""
+        """Return instructions and symbols of an object."""
         standard = ["-std=c++17"] if self.is_cxx else []
         path = self.build(text, "-c", *standard, *options)
         listing = run("objdump", "-dr", "--no-show-raw-insn", path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every public name and macro once, with nothing else included. Nobody records while it runs. */
+/* Every public name and macro once, with no other includes. There is no recording while it runs. */
 #include <annot/annot.h>
 
 static int nested(int value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every name of annot.hpp once, with nothing else included before it. Nobody records while it
- * runs, so nothing may be formatted or copied. */
+/* Every name of annot.hpp once, with no includes before it. There is no recording while it runs, so
+ * no text may be formatted or copied. */
 #include <annot/annot.hpp>
 
 #include <string>

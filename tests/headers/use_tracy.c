@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracy's names for C, each once, with nothing else included. */
+/* Tracy's names for C, each once, with no other includes. */
 #define TRACY_ENABLE
 #include <annot/tracy_shim.h>
 

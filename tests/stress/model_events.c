@@ -100,7 +100,7 @@ static const char *pick(struct model_actor *actor, annot_name *ret_name)
     return names[index];
 }
 
-/* ---- Events with all optional parts ---- */
+/* ---- Events with all optional parts ---------------------------------------------------------- */
 
 struct made {
     struct annot_event raw;
@@ -178,7 +178,7 @@ static void log_made(struct model_actor *actor, const struct made *made)
     log_digest(actor, made->event.kind, digest);
 }
 
-/* ---- Ranges of the thread ---- */
+/* ---- Ranges of the thread -------------------------------------------------------------------- */
 
 static void opened(struct model_actor *actor, enum model_level level)
 {
@@ -229,7 +229,7 @@ static void emit_pop(struct model_actor *actor)
                                                       .weight = 1});
 }
 
-/* ---- Ranges of the process ---- */
+/* ---- Ranges of the process ------------------------------------------------------------------- */
 
 static void emit_end(struct model_actor *actor, annot_range range)
 {
@@ -256,7 +256,7 @@ static void emit_start(struct model_actor *actor)
         emit_end(actor, made.event.id);
 }
 
-/* ---- Other events ---- */
+/* ---- Other events ---------------------------------------------------------------------------- */
 
 static void emit_mark(struct model_actor *actor)
 {

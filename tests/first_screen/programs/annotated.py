@@ -3,7 +3,7 @@
 # kind: cpu
 # words: tokenize, parse, load
 # needs: pyannot
-"""A pipeline that names its own steps, of which one takes the most."""
+"""A pipeline that names its own steps, one of which takes most of the time."""
 from pyannot import annotate
 
 

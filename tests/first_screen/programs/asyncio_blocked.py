@@ -2,7 +2,7 @@
 # function: read_settings
 # kind: loop
 # words: read_settings, event loop
-"""A function that waits without await holds the event loop up, and all that runs on it."""
+"""A function that waits without await blocks the event loop, and everything that runs on it."""
 import asyncio
 import time
 

@@ -2,7 +2,7 @@
 # function: decode
 # kind: cpu
 # words: decode
-"""Many tasks at once: what they await is short, what they compute is not."""
+"""Many tasks at once: their waits are short, their computations are not."""
 import asyncio
 
 

@@ -2,7 +2,7 @@
 # function: poll_device
 # kind: sleep
 # words: poll_device, sleep
-"""Asks devices one after another, each with a pause, though asyncio could wait for all at once."""
+"""Queries devices one by one, each with a pause, though asyncio could wait for all at once."""
 import asyncio
 
 

@@ -2,7 +2,7 @@
 # function: derive_key
 # kind: cpu
 # words: derive_key, hashlib
-"""Derives keys from passwords, which a library in C makes slow on purpose."""
+"""Derives keys from passwords, which a C library makes slow on purpose."""
 import hashlib
 
 

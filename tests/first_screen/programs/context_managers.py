@@ -2,7 +2,7 @@
 # function: charge
 # kind: cpu
 # words: charge, counted
-"""Counts each small step by a context manager, which costs more than the step."""
+"""Counts each small step with a context manager, which costs more than the step."""
 from contextlib import contextmanager
 
 counts = {}

@@ -2,7 +2,7 @@
 # function: chain_length
 # kind: cpu
 # words: chain_length
-"""Longest Collatz chain below a limit: a loop of its own takes all the time."""
+"""Longest Collatz chain below a limit: a loop in Python takes all the time."""
 
 
 def chain_length(n):

@@ -2,7 +2,7 @@
 # function: save_entry
 # kind: disk
 # words: save_entry, disk
-"""A journal that makes sure of each entry before it takes the next."""
+"""A journal that forces each entry to the disk before it takes the next."""
 import os
 import tempfile
 

@@ -2,7 +2,7 @@
 # function: to_number
 # kind: cpu
 # words: to_number
-"""Tells numbers from words by the exception that a word raises."""
+"""Distinguishes numbers from words by the exception that a word raises."""
 
 
 def to_number(text):

@@ -2,7 +2,7 @@
 # function: read_tree
 # kind: gc
 # words: read_tree, garbage
-"""Keeps very many small objects that refer to each other: the garbage collector looks at all."""
+"""Keeps many small objects that refer to each other: the garbage collector visits all of them."""
 
 
 class Node:

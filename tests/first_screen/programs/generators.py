@@ -2,7 +2,7 @@
 # function: tokens
 # kind: cpu
 # words: tokens
-"""A pipeline of generators, of which one does the work."""
+"""A pipeline of generators, one of which does the work."""
 
 
 def lines(count):

@@ -3,7 +3,7 @@
 # kind: imports
 # words: imports, pandas
 # needs: pandas
-"""A small table by means of a large package: to import it takes nearly all the time."""
+"""A small table with a large package: importing it takes nearly all the time."""
 
 
 def average(rows):

@@ -2,7 +2,7 @@
 # function: read_rows
 # kind: pipe
 # words: read_rows, pipe
-"""Reads the rows of another program as they come, slower than it could."""
+"""Reads the rows of another program as they come, which is slow."""
 import subprocess
 import sys
 

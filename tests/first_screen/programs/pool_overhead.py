@@ -2,7 +2,7 @@
 # function: double
 # kind: overhead
 # words: overhead, chunk
-"""Hands numbers out one by one: each task is far smaller than its way to the worker and back."""
+"""Sends numbers one by one: each task is far smaller than the cost of sending it."""
 from multiprocessing import Pool
 
 

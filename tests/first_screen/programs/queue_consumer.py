@@ -2,7 +2,7 @@
 # function: store_row
 # kind: sleep
 # words: store_row, sleep
-"""A producer fills a queue faster than its only consumer stores what comes."""
+"""A producer fills a queue faster than its only consumer stores the items."""
 import queue
 import threading
 import time

@@ -2,7 +2,7 @@
 # function: count_paths
 # kind: cpu
 # words: count_paths
-"""Ways through a grid, counted again and again by recursion without a memory."""
+"""Paths through a grid, counted repeatedly by recursion without a cache."""
 
 
 def count_paths(right, down):

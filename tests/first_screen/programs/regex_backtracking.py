@@ -2,7 +2,7 @@
 # function: is_valid
 # kind: cpu
 # words: is_valid
-"""Checks lines by an expression that backtracks: each letter more doubles its time."""
+"""Checks lines with an expression that backtracks: each further letter doubles its time."""
 import re
 
 WORDS = re.compile(r"^(\w+\s?)*$")

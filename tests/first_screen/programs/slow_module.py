@@ -2,7 +2,7 @@
 # function: build_table
 # kind: imports
 # words: build_table, import
-"""A module of its own that computes a table when it is imported."""
+"""A module of the program that computes a table when it is imported."""
 import os
 import sys
 

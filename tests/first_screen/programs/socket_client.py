@@ -2,7 +2,7 @@
 # function: ask
 # kind: socket
 # words: ask, socket
-"""Asks a server of its own that takes its time, one question after another."""
+"""Queries its own slow server, one request at a time."""
 import os
 import socket
 import time

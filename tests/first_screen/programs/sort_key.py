@@ -2,7 +2,7 @@
 # function: version_key
 # kind: cpu
 # words: version_key
-"""Sorts versions by a key that takes each apart, again for every sort."""
+"""Sorts versions by a key that parses each version, again for every sort."""
 import random
 
 

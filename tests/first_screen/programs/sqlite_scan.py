@@ -2,7 +2,7 @@
 # function: orders_of
 # kind: cpu
 # words: orders_of, sqlite
-"""Asks a table without an index for the orders of each customer."""
+"""Queries a table without an index for the orders of each customer."""
 import sqlite3
 
 

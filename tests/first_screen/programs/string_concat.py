@@ -2,7 +2,7 @@
 # function: add_row
 # kind: cpu
 # words: add_row
-"""Builds a page by adding to a string that an object holds: each row copies the page."""
+"""Builds a page by appending to a string attribute of an object: each row copies the page."""
 
 
 class Page:

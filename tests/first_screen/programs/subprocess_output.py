@@ -2,7 +2,7 @@
 # function: version_of
 # kind: child
 # words: version_of, child process
-"""Runs a command for each tool, and takes what it prints."""
+"""Runs a command for each tool, and reads its output."""
 import subprocess
 
 

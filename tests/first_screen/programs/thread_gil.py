@@ -2,7 +2,7 @@
 # function: count_primes
 # kind: gil
 # words: count_primes, GIL
-"""Four threads compute, as if they could do so at the same time."""
+"""Four threads compute, as if they could run at the same time."""
 import threading
 
 found = []

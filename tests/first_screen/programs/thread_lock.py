@@ -2,7 +2,7 @@
 # function: add_visit
 # kind: lock
 # words: add_visit, lock
-"""Four threads share one lock, which the one that has it keeps while it waits for a server."""
+"""Four threads share a lock, which its holder keeps while waiting for a server."""
 import threading
 import time
 

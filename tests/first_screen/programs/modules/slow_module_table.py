@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What slow_module.py imports."""
+"""Imported by slow_module.py."""
 
 
 def build_table(size):
