@@ -64,7 +64,7 @@ static void tell(const struct visit *visit, enum missing_kind kind, const char *
         visit->function(visit->context, &(struct missing){kind, what, count});
 }
 
-static void tell_records(const struct trace *trace, const uint64_t *lost, const struct visit *visit)
+static void emit_records(const struct trace *trace, const uint64_t *lost, const struct visit *visit)
 {
     for (unsigned cause = 0; cause < LOSS_COUNT; cause++) {
         uint64_t count = lost ? lost[cause] : 0;
@@ -74,7 +74,7 @@ static void tell_records(const struct trace *trace, const uint64_t *lost, const 
     }
 }
 
-static void tell_sampled(const struct trace *trace, const struct visit *visit)
+static void emit_sampled(const struct trace *trace, const struct visit *visit)
 {
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const struct trace_fact *fact = trace_fact_get(trace, i);
@@ -83,7 +83,7 @@ static void tell_sampled(const struct trace *trace, const struct visit *visit)
     }
 }
 
-static void tell_queued(const struct trace *trace, const struct visit *visit)
+static void emit_queued(const struct trace *trace, const struct visit *visit)
 {
     static const char *const names[QUEUED_COUNT] = {
         [QUEUED_TOLD] = "activities of queues: launched, but never reported",
@@ -104,9 +104,9 @@ void missing_each(const struct trace *trace, const uint64_t *lost, missing_visit
 {
     const struct visit visit = {function, context};
     uint64_t calls[MISUSE_COUNT];
-    tell_records(trace, lost, &visit);
-    tell_sampled(trace, &visit);
-    tell_queued(trace, &visit);
+    emit_records(trace, lost, &visit);
+    emit_sampled(trace, &visit);
+    emit_queued(trace, &visit);
     tell(&visit, MISSING_PROCESSES, "processes that could not take part",
          trace_refusal_count(trace));
     misuse_sums(trace, calls);

@@ -49,6 +49,24 @@ def folded_files_of_other_systems_are_known(home):
     equal([tuple(row.values()) for row in rows], [(None, 3), ("b", 1), ("c", 2)], "samples")
 
 
+# ---- Chrome ---------------------------------------------------------------------------------
+
+
+@case
+def samples_of_chrome_have_their_weights(home):
+    samples = [{"cpu": 0, "tid": 7, "ts": at, "name": "cycles", "sf": frame, **more}
+               for at, frame, more in [(10, 1, {}), (20, 2, {"weight": 3}), (30, 1, {"weight": 0}),
+                                       (40, 2, {"weight": "x"}), (50, 1, {"weight": 2})]]
+    document = {"traceEvents": [{"ph": "X", "name": "r", "pid": 1, "tid": 7, "ts": 0, "dur": 60}],
+                "stackFrames": {"1": {"name": "a"}, "2": {"name": "b"}}, "samples": samples}
+    path, said = imported(home, written(home, json.dumps(document)))
+    rows = query(home, path, "select time_ns, cpu_ns, function from samples")
+    equal([tuple(row.values()) for row in rows],
+          [(10000, 10**7, "a"), (20000, 3 * 10**7, "b"), (50000, 2 * 10**7, "a")], "samples")
+    check("a sample of weight 1 is taken as 10.0 ms" in said, said)
+    check(said.rstrip().endswith(": 2"), f"two of the samples have no weight: {said}")
+
+
 # ---- speedscope -----------------------------------------------------------------------------
 
 

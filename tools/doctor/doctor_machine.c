@@ -427,7 +427,7 @@ static int64_t number_or_none(rlim_t value)
     return value > INT64_MAX ? DOCTOR_NO_NUMBER : (int64_t)value; /* RLIM_INFINITY is larger */
 }
 
-static void tell_limit(struct doctor_finding *it, const struct limit *limit, uint64_t wanted)
+static void report_limit(struct doctor_finding *it, const struct limit *limit, uint64_t wanted)
 {
     doctor_fact_number(it, "soft", number_or_none(limit->soft));
     doctor_fact_number(it, "hard", number_or_none(limit->hard));
@@ -445,7 +445,7 @@ static void look_at_file_size(struct doctor *doctor, const struct host_facts *fa
     uint64_t wanted = host_needs_file_bytes();
     char size[NUMBER_TEXT_SIZE], need[NUMBER_TEXT_SIZE];
     const char *smaller = limit.soft < host_wants_file_bytes() ? ", and buffers are smaller" : "";
-    tell_limit(it, &limit, wanted);
+    report_limit(it, &limit, wanted);
     if (limit.soft == RLIM_INFINITY) {
         snprintf(it->text, sizeof(it->text), "unlimited");
         return;
@@ -470,7 +470,7 @@ static void look_at_files(struct doctor *doctor, const struct host_facts *facts)
         RLIMIT_NOFILE,
         (struct limit){.letter = "n", .name = "nofile", .value = "65536", .number = "65536"});
     uint64_t wanted = SAMPLER_FILES_LEAST;
-    tell_limit(it, &limit, wanted);
+    report_limit(it, &limit, wanted);
     if (limit.hard >= wanted) {
         snprintf(it->text, sizeof(it->text), "%" PRIu64 " may be open", (uint64_t)limit.hard);
         return;
@@ -487,7 +487,7 @@ static void look_at_locked_memory(struct doctor *doctor)
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_MACHINE, "locked");
     const struct limit limit = read_limit(RLIMIT_MEMLOCK, (struct limit){.letter = "l"});
     char size[NUMBER_TEXT_SIZE];
-    tell_limit(it, &limit, 0);
+    report_limit(it, &limit, 0);
     snprintf(it->text, sizeof(it->text), "%s of memory may be locked; annot locks none",
              limit.soft == RLIM_INFINITY ? "any amount" : number_size(limit.soft, size));
 }

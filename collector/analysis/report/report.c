@@ -402,7 +402,7 @@ int report_create(const struct report_options *options, struct report **ret_repo
     if (rc == 0)
         rc = report_begin_line_counts(report);
     if (made)
-        pool_tasks_tell(report->tasks, &options->task_watch);
+        pool_tasks_report(report->tasks, &options->task_watch);
     if (rc == 0)
         rc = begin_calls(report);
     if (rc == 0)

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
+enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024, WEIGHT_MAX = 1000000000 };
 
 /* CPU time of a sample, unless an option sets it. */
 #define SAMPLE_NS INT64_C(10000000)
@@ -25,6 +25,7 @@ enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024 };
 /* A sample waiting for the tree. */
 struct waiting {
     int64_t time_ns, tid;
+    int64_t weight;  /* number of samples that it stands for */
     uint64_t frame;  /* id; 0: unset */
     uint32_t thread; /* NO_THREAD: identified by `tid` only */
     uint32_t stack;
@@ -148,6 +149,7 @@ int from_chrome_sample_add(struct from_chrome_reader *reader, const struct event
 {
     const struct from_chrome_event *read = &reader->event;
     const struct waiting waiting = {.time_ns = event->time_ns,
+                                    .weight = 1,
                                     .frame = read->frame,
                                     .thread = event->thread,
                                     .stack = read->stack};
@@ -157,7 +159,7 @@ int from_chrome_sample_add(struct from_chrome_reader *reader, const struct event
 /* {"cpu": 0, "tid": 1, "ts": 1000.0, "name": "cycles", "sf": 3, "weight": 1}; '{' was taken. */
 static int read_sample(struct from_chrome_reader *reader)
 {
-    struct waiting waiting = {.thread = NO_THREAD};
+    struct waiting waiting = {.thread = NO_THREAD, .weight = 1};
     bool has_time = false, has_thread = false;
     char key[JSON_KEY_SIZE];
     struct json_token token;
@@ -169,13 +171,16 @@ static int read_sample(struct from_chrome_reader *reader)
             has_thread = json_int(&token, &waiting.tid);
         else if (strcmp(key, "sf") == 0)
             waiting.frame = from_chrome_id(&token);
+        else if (strcmp(key, "weight") == 0 && !json_int(&token, &waiting.weight))
+            waiting.weight = 0;
         int error = json_skip(&reader->json, &token);
         if (error)
             return error;
     }
     if (more < 0)
         return more;
-    bool good = has_time && has_thread && waiting.time_ns <= IMPORT_TIME_MAX;
+    bool good = has_time && has_thread && waiting.time_ns <= IMPORT_TIME_MAX &&
+                waiting.weight > 0 && waiting.weight <= WEIGHT_MAX;
     reader->sink->left[LEFT_MALFORMED] += !good;
     return good ? keep(reader, &waiting) : 0;
 }
@@ -219,14 +224,17 @@ static uint32_t find_thread(struct from_chrome_reader *reader, int64_t tid)
     return thread;
 }
 
-static int tell(struct from_chrome_reader *reader, const struct waiting *waiting)
+static int emit_sample(struct from_chrome_reader *reader, const struct waiting *waiting)
 {
     struct import_sink *sink = reader->sink;
     int64_t unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS;
+    int64_t value;
+    if (__builtin_mul_overflow(unit_ns, waiting->weight, &value) || value > IMPORT_TIME_MAX)
+        value = IMPORT_TIME_MAX;
     struct sample sample = {.time_ns = waiting->time_ns,
                             .set = SAMPLE_SET_CPU,
                             .stack = waiting->stack,
-                            .values = &unit_ns,
+                            .values = &value,
                             .value_count = 1};
     sample.thread = waiting->thread;
     if (waiting->thread == NO_THREAD)
@@ -249,9 +257,9 @@ int from_chrome_samples_finish(struct from_chrome_reader *reader)
     while (!error && (more = sorter_next(reader->samples, &key, &bytes, &size)) == 1) {
         struct waiting waiting;
         memcpy(&waiting, bytes, sizeof(waiting));
-        error = tell(reader, &waiting);
+        error = emit_sample(reader, &waiting);
     }
-    snprintf(text, sizeof(text), "a sample is taken as %s of CPU time%s",
+    snprintf(text, sizeof(text), "a sample of weight 1 is taken as %s of CPU time%s",
              number_time_short((uint64_t)(options->unit_ns ? options->unit_ns : SAMPLE_NS), unit),
              options->unit_ns ? "" : " (--unit says otherwise)");
     import_note(reader->sink, text);

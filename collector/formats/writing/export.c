@@ -193,7 +193,7 @@ static int feed(struct run *run, const struct export_job *job, const struct gpu_
     const struct sink sink = {take, run, 0};
     int error = run->exporter->begin(run->state, job);
     if (!error)
-        error = gpu ? gpu_stacks_tell(gpu, &sink) : read_all(run, job, ret_counts);
+        error = gpu ? gpu_stacks_report(gpu, &sink) : read_all(run, job, ret_counts);
     return error ? error : run->exporter->end(run->state);
 }
 

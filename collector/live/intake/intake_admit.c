@@ -119,8 +119,8 @@ static int enter(struct intake *intake, struct segment_source *source)
         source->who.ordinal = (uint32_t)ordinal;
         if (source->primary) {
             memset(entry->lost, 0, sizeof(entry->lost));
-            for (int i = 0; i < MISUSE_SCHEMA; i++) /* MISUSE_SCHEMA is not recounted */
-                entry->misuse[i] = 0;
+            for (int i = 0; i < MISUSE_COUNT; i++) /* MISUSE_SCHEMA is not recounted */
+                entry->misuse[i] = i == MISUSE_SCHEMA ? entry->misuse[i] : 0;
             for (int i = 0; i < QUEUED_FOUND; i++)
                 entry->queued[i] = 0;
             entry->event_count = 0;

@@ -337,8 +337,10 @@ static void split(struct joining *joining)
 /* From 3.15 on the outermost mark of every thread is not a call: it lies in the thread state. */
 static void drop_base(struct joining *joining)
 {
+    if (!joining->segment_count)
+        return;
     const struct segment *last = &joining->segments[joining->segment_count - 1];
-    if (joining->segment_count && last->end - last->begin == 1 &&
+    if (last->end - last->begin == 1 &&
         joining->join->frames[last->begin].flags & PYTHON_FRAME_SHIM)
         joining->segment_count--;
 }

@@ -90,7 +90,7 @@ static void check(bool by_range, const char *expected)
     memset(sums, 0, sizeof(sums));
     CHECK_INT(gpu_stacks_read(&source, &PASS_SELECT_ALL, &options, &stacks), 0);
     const struct sink sink = {take, maker_trace(maker), 0};
-    CHECK_INT(gpu_stacks_tell(stacks, &sink), 0);
+    CHECK_INT(gpu_stacks_report(stacks, &sink), 0);
     CHECK_STR(told, expected);
     for (int i = 0; i < LAUNCHED_VALUES; i++)
         CHECK_INT(sums[i], gpu_stacks_totals(stacks)->values[i]);

@@ -215,7 +215,8 @@ static void note_span(struct calls *calls, struct call_function *function, uint6
 }
 
 /* Subtracts the time of a call from the own time of the innermost call around it. */
-static void tell_outer(struct call_lane *lane, uint32_t depth, uint64_t length_ns, uint64_t off_ns)
+static void report_outer(struct call_lane *lane, uint32_t depth, uint64_t length_ns,
+                         uint64_t off_ns)
 {
     while (depth > 0 && !lane->open.items[depth - 1].is_call)
         depth--;
@@ -251,7 +252,7 @@ static int take_span(struct calls *calls, const struct item *item)
     calls->totals.span_count += !function->context;
     if (!function->context)
         note_span(calls, function, length_ns, count.own_ns, item);
-    tell_outer(lane, item->depth, length_ns, off_ns);
+    report_outer(lane, item->depth, length_ns, off_ns);
     open->begin_ns = INT64_MIN; /* a later span with this start is a new one */
     return 0;
 }

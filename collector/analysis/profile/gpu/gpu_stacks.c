@@ -451,8 +451,8 @@ static struct sample sample_of(const struct total *total, const struct share *sh
                            .flags = SAMPLE_PATH_KNOWN};
 }
 
-static int tell_share(const struct gpu_stacks *stacks, const struct total *total,
-                      const struct share *share, const struct sink *sink)
+static int report_share(const struct gpu_stacks *stacks, const struct total *total,
+                        const struct share *share, const struct sink *sink)
 {
     int64_t values[LAUNCHED_VALUES];
     for (int i = 0; i < LAUNCHED_VALUES; i++)
@@ -469,14 +469,14 @@ static int tell_share(const struct gpu_stacks *stacks, const struct total *total
     return sink->take(sink->context, &item);
 }
 
-int gpu_stacks_tell(const struct gpu_stacks *stacks, const struct sink *sink)
+int gpu_stacks_report(const struct gpu_stacks *stacks, const struct sink *sink)
 {
     int error = 0;
     for (size_t i = 0; i < stacks->totals.count && !error; i++) {
         const struct total *total = &stacks->totals.items[i];
         for (uint32_t at = total->shares; at && !error;) {
             const struct share *share = &stacks->shares.items[at - 1];
-            error = tell_share(stacks, total, share, sink);
+            error = report_share(stacks, total, share, sink);
             at = share->next;
         }
     }

@@ -58,6 +58,6 @@ struct pass_source gpu_stacks_source(struct gpu_stacks *stacks, const struct pas
 
 /* Passes all samples to the sink, as items of a pass; stops at the first nonzero result and returns
  * it. */
-int gpu_stacks_tell(const struct gpu_stacks *stacks, const struct sink *sink);
+int gpu_stacks_report(const struct gpu_stacks *stacks, const struct sink *sink);
 
 #endif

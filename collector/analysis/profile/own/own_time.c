@@ -542,7 +542,7 @@ uint32_t own_time_waits(const struct own_time *own, const struct own_wait **ret_
     return (uint32_t)own->waits.count;
 }
 
-static int tell_sums(const struct own_time *own, bool idle, own_time_take *take, void *context)
+static int report_sums(const struct own_time *own, bool idle, own_time_take *take, void *context)
 {
     int rc = 0;
     for (size_t i = 0; i < own->sums.count && rc == 0; i++) {
@@ -568,12 +568,12 @@ bool own_time_is_idle(const struct own_time *own, const struct own_moment *momen
 
 int own_time_each(const struct own_time *own, own_time_take *take, void *context)
 {
-    return tell_sums(own, false, take, context);
+    return report_sums(own, false, take, context);
 }
 
 int own_time_every(const struct own_time *own, own_time_take *take, void *context)
 {
-    return tell_sums(own, true, take, context);
+    return report_sums(own, true, take, context);
 }
 
 bool own_time_is_busy(const struct own_time *own, uint32_t thread)

@@ -252,8 +252,8 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
 }
 
 /* `received_ns`: start of unpickling. */
-static void tell_worker(struct pool_thread *thread, const struct open_range *range,
-                        int64_t received_ns, int64_t end_ns)
+static void report_worker(struct pool_thread *thread, const struct open_range *range,
+                          int64_t received_ns, int64_t end_ns)
 {
     struct pool_worker *told = &thread->told;
     uint64_t length_ns = time_between(range->begin_ns, end_ns);
@@ -278,7 +278,7 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     int64_t end_ns = span->end_ns;
     bool pickled = thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns;
     int64_t received_ns = pickled ? thread->unpickle.begin_ns : range->begin_ns;
-    tell_worker(thread, range, received_ns, end_ns);
+    report_worker(thread, range, received_ns, end_ns);
     thread->told.is_local = range->is_local;
     thread->unpickle.begin_ns = 0;
     if (!task)
@@ -460,7 +460,7 @@ static int take(void *context, const struct item *item)
     return item->kind == ITEM_SPAN ? take_pushed(context, item) : 0;
 }
 
-void pool_tasks_tell(struct pool_tasks *tasks, const struct task_watch *watch)
+void pool_tasks_report(struct pool_tasks *tasks, const struct task_watch *watch)
 {
     tasks->watch = *watch;
 }

@@ -53,7 +53,7 @@ struct pool_tasks *pool_tasks_create(const struct trace *trace);
 void pool_tasks_destroy(struct pool_tasks *tasks);
 
 /* Sets the watch, before the pass. */
-void pool_tasks_tell(struct pool_tasks *tasks, const struct task_watch *watch);
+void pool_tasks_report(struct pool_tasks *tasks, const struct task_watch *watch);
 
 /* The sink takes the items of a pass, in any order of threads; call finish once after the last. 0
  * or -ENOMEM. */

@@ -49,8 +49,8 @@ void range_add_duration(struct range_stats *stats, struct range_row *row,
                         struct range_duration duration);
 
 /* Calls the watch, if set. */
-static inline int range_tell(const struct range_stats *stats, const struct range_row *row,
-                             const struct item *span)
+static inline int range_report(const struct range_stats *stats, const struct range_row *row,
+                               const struct item *span)
 {
     uint32_t index = (uint32_t)(row - stats->rows.items);
     return stats->watch.told ? stats->watch.told(stats->watch.context, index, span) : 0;

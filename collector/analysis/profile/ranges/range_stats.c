@@ -144,7 +144,7 @@ static int close_track(struct range_stats *stats, const struct item *span)
     range_add_duration(stats, row, range_duration_of(span));
     if (span->ranges == 0)
         leave_track(stats, track, path);
-    return range_tell(stats, row, span);
+    return range_report(stats, row, span);
 }
 
 static void free_tracks(struct range_stats *stats)
@@ -215,7 +215,7 @@ static int take_pushed(struct range_stats *stats, const struct item *span)
         stats->totals.covered_ns += range_length_ns(span);
         path->last_ns = span->end_ns > path->last_ns ? span->end_ns : path->last_ns;
     }
-    return row ? range_tell(stats, row, span) : 0;
+    return row ? range_report(stats, row, span) : 0;
 }
 
 static int take_flat(struct range_stats *stats, enum range_kind kind, const struct item *span)
@@ -227,7 +227,7 @@ static int take_flat(struct range_stats *stats, enum range_kind kind, const stru
     range_add_part(row, span);
     range_add_duration(stats, row, range_duration_of(span));
     row->self_ns += kind == RANGE_TRACK ? range_length_ns(span) : 0;
-    return range_tell(stats, row, span);
+    return range_report(stats, row, span);
 }
 
 static int take_span(struct range_stats *stats, const struct item *span)
