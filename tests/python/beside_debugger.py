@@ -11,7 +11,7 @@ class Client:
         self.socket = socket.create_connection(address)
         self.file = self.socket.makefile("rb")
         self.number = 0
-        self.waiting = []  # events that came meanwhile
+        self.waiting = []  # events received while waiting for a response
 
     def send(self, command, **arguments):
         self.number += 1
@@ -63,7 +63,7 @@ def follow(client, file, line, seen):
 
 
 def watch(work, line):
-    """Stops twice at that line, once after a step."""
+    """Stops twice at the line, and once after a step."""
     import debugpy
 
     address = debugpy.listen(("127.0.0.1", 0))

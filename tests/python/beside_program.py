@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program that other tools watch, for test_beside.py. Arguments: which; prints for each what it
-saw of work(), or "no": it is not there."""
+"""A program that other tools watch, for test_beside.py. Arguments: the tools; prints for each its
+view of work(), or "no" if it is not installed."""
 
 import collections
 import contextlib
@@ -72,11 +72,11 @@ def trace():
 
 
 def told(setter, of_threads):
-    """What such a function is told, in two threads."""
+    """The events that a function set by `setter` receives, in two threads."""
     seen = collections.Counter()
 
     def note(frame, event, arg):
-        # From CPython 3.13 on, it may hear of the end of the call that sets it.
+        # From CPython 3.13 on, it may receive the end of the call that sets it.
         if frame.f_code.co_filename == __file__ and frame.f_code.co_name != "told":
             seen[f"{event} {frame.f_code.co_name} {frame.f_lineno}"] += 1
         return note

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a program calls and which lines of it run, as the interpreter tells a profile function and a
-trace function that are written in C: unlike those of sys.setprofile and sys.settrace they keep no
-locals alive, so that objects end when they would without them. From CPython 3.12 on sys.monitoring
-tells of lines.
+"""Records a program's calls and lines by a profile function and a trace function in C: unlike those
+of sys.setprofile and sys.settrace they keep no locals alive, so objects are freed at the same time
+as without them. From CPython 3.12 on lines come from sys.monitoring.
 
 The file CALLS_REFERENCE gets {"threads": [[sign and name, ...], ...], "lines": {"file line name":
-count}}: "+" begins, "~" goes on, "-" ends.
+count}}: "+" begins a call, "~" resumes it, "-" ends it.
 """
 
 import collections
@@ -29,7 +28,7 @@ files = ()
 threads = []
 own = threading.local()
 lines = collections.Counter()
-starts = {}  # code: where its first instruction stands
+starts = {}  # code: offset of its first instruction
 
 
 def start_of(code):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A test on other interpreters than the one that meson found: with ANNOT_TEST_ON (commands, by
-colon; "all" for those that interpreters.py finds) it runs on each of these instead. pyannot is
-built for each, once: the folder stays in the build, and is used until something of the package is
-newer."""
+"""Runs a test on other interpreters than the one that meson found: on each of ANNOT_TEST_ON
+(commands, separated by colons; "all" for those that interpreters.py finds). pyannot is built once
+for each: the folder stays in the build and is used until a file of the package is newer."""
 
 import fcntl
 import hashlib
@@ -53,7 +52,7 @@ def package_for(interpreter):
 
 
 def remove_old(kept):
-    """What no running test can still use; also what was not finished."""
+    """Removes folders that no running test can still use, and unfinished ones."""
     for folder in filter(pathlib.Path.is_dir, kept.iterdir()):
         made = folder / "made"
         if not made.exists() or time.time() - made.stat().st_mtime > UNUSED_SECONDS:
@@ -61,8 +60,8 @@ def remove_old(kept):
 
 
 def this_oldest_newest():
-    """Interpreters, with what PYTHONPATH has to be for each: all ways to hear of calls and of lines
-    are in these, and a package for each that is here would take a minute."""
+    """Interpreters with their PYTHONPATH. Together they have all interfaces for calls and lines;
+    to build the package for every interpreter of the machine would take a minute."""
     import interpreters
 
     yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]
@@ -76,7 +75,7 @@ def this_oldest_newest():
 
 
 def free_threaded():
-    """As this_oldest_newest: those without the GIL, this one not among them."""
+    """Like this_oldest_newest, for interpreters without the GIL, except this one."""
     import interpreters
 
     for one in () if runs_where_told() else interpreters.find():
@@ -85,7 +84,7 @@ def free_threaded():
 
 
 def runs_where_told():
-    """Whether this is the test on an interpreter of ANNOT_TEST_ON, and on no other one."""
+    """Returns true if this process is the test on an interpreter of ANNOT_TEST_ON."""
     return "ANNOT_TEST_HERE" in os.environ
 
 

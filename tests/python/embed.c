@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embed LIBPYTHON SCRIPT LIVES: runs a script in an interpreter that it embeds, ends that, and does
- * so again. */
+/* embed LIBPYTHON SCRIPT LIVES: runs a script in an embedded interpreter, ends the interpreter, and
+ * repeats that. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

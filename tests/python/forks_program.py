@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Forks in the middle of calls. Each process appends to the file of its first argument how often it
-called a function, and how long that was open in it: `inline` of the one that called it,
-`inline (inherited)` from the fork on. That was between two readings of a clock, so such a time has
-two limits."""
+called a function, and how long that was open in it: `inline` in the process that called it,
+`inline (inherited)` from the fork on. A fork lies between two readings of a clock, so each time has
+a lower and an upper limit."""
 
 import json
 import multiprocessing
@@ -13,7 +13,7 @@ import time
 
 WORK_S = 0.02
 told = {}  # name: [calls, at least so many nanoseconds, at most]
-inherited = {}  # what is open: before and after the last fork; None: it began later
+inherited = {}  # open call: clock before and after the last fork, or None if it began later
 
 
 def now():
@@ -27,7 +27,7 @@ def begin(name):
 
 
 def end(name, since):
-    """Returns the name that has the time."""
+    """Adds the time, and returns the name that it was added to."""
     at = inherited.pop(name)
     name = name if at is None else f"{name} (inherited)"
     before, after = at or (since, since)
@@ -68,7 +68,7 @@ def fork():
 
 
 def inline():
-    """A fork, and a nested one; the child calls what is new to it, and runs on by itself."""
+    """A fork, and a nested one; the child makes new calls and continues by itself."""
     since = begin("inline")
     if fork():
         work()
@@ -89,7 +89,7 @@ def forks_inside():
         work()
     end("forks_inside", since)
     yield child
-    begin("forks_inside")  # and is not left any more
+    begin("forks_inside")  # and is never left
 
 
 def in_generator():

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Pools of threads, and imports, whose workers are greenlets that interleave; and what a recording
-of them must hold.
+"""Thread pools and imports in interleaved greenlets; prints the expected content of a recording.
 
     greenlet_observers_program.py gevent|eventlet executor|thread_pool|imports
 
-Prints a JSON object: {"took": {name of a range that the work itself opens: [the least and the most
-nanoseconds that it takes]}}. The work sleeps, so that others run in the middle; the main greenlet
-has ranges meanwhile.
+Prints a JSON object: {"took": {name of a range that the work itself opens: [least and most
+nanoseconds of its duration]}}. The work sleeps, so that other greenlets run in the middle; the main
+greenlet opens ranges in the same time.
 """
 
 import sys

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Random greenlets that annotate across switches, in two threads, and what a recording of them must
-hold.
+"""Random greenlets that annotate across switches, in two threads; prints the expected ranges.
 
     greenlet_ranges_program.py GREENLETS SEED
 
-Prints a JSON object: {name of a greenlet, which is its first range: [[depth, name], ...]}. Which
-one goes on when, is decided by the thread's random numbers; what each does, by its own. Some end
-early, by an exception or GreenletExit; some are given up, and end when they are freed.
+Prints a JSON object: {name of a greenlet, which is its first range: [[depth, name], ...]}. The
+thread's random numbers decide the order of the greenlets; each greenlet's own decide its actions.
+Some end early, by an exception or GreenletExit; some are abandoned, and end when they are freed.
 """
 
 import contextlib
@@ -69,7 +68,7 @@ class Model(Noted):
             raise LookupError
 
     def nested(self):
-        """Runs another one to its end, as its parent."""
+        """Runs another greenlet to its end, as its parent."""
         inner = greenlet.greenlet(lambda: self.pause_of(inner))
         with self.noted("outer"), annotate("outer"):
             while not inner.dead:

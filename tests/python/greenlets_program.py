@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two greenlets that take turns in the middle of calls, in two threads, with a trace function that
-the program had set before."""
+the program set before."""
 
 import threading
 

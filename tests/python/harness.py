@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs Python programs under the real `annot record` and reads what was recorded.
+"""Runs Python programs under the real `annot record` and reads their recordings.
 
 Environment, set by meson: ANNOT (the program), PYTHONPATH (the uninstalled package). Every
-recording uses an ANNOT_DIR of its own, which must be gone or empty when it is over.
+recording uses a separate ANNOT_DIR, which must be removed or empty at the end.
 """
 
 import atexit
@@ -39,7 +39,7 @@ os.environ.setdefault("ANNOT_PYTHON", "none")  # only what the programs emit the
 
 
 def without_annot(text):
-    """The lines that annot did not write: its own have its name, or go on below such a one."""
+    """The lines that annot did not write: annot's begin with its name or continue such a line."""
     kept, inside = [], False
     for line in text.splitlines():
         inside = line.startswith("annot: ") or (inside and line.startswith(" " * len("annot: ")))
@@ -48,7 +48,7 @@ def without_annot(text):
 
 
 class Recording:
-    """The events of a recording, as its Chrome export tells them."""
+    """The events of a recording, from its Chrome export."""
 
     def __init__(self, path):
         text = run([ANNOT, "export", "-f", "chrome", "--no-flame-chart", str(path), "-o",
@@ -75,7 +75,7 @@ class Recording:
         return collections.Counter(event["name"] for event in getattr(self, kind))
 
     def parents(self):
-        """(name, name of the range around it or None) of each nested range."""
+        """(name, name of the enclosing range or None) of each nested range."""
         threads = collections.defaultdict(list)
         for event in self.ranges:
             threads[thread_of(event)].append(event)
@@ -83,7 +83,7 @@ class Recording:
             yield from pairs_of_thread(sorted(events, key=lambda e: (e["ts"], -e["dur"])))
 
     def lost(self):
-        """All records that were dropped, whatever the cause."""
+        """The number of dropped records, for all causes."""
         return sum(count for name, count in self.facts.items() if name.startswith("lost: "))
 
 
@@ -102,7 +102,7 @@ def pairs_of_thread(events):
 
 
 def run(command, **options):
-    """A command that must succeed."""
+    """Runs a command that must succeed."""
     result = subprocess.run(
         command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, **options
     )
@@ -154,8 +154,8 @@ class RecordingTest(unittest.TestCase):
 
 
 def run_where_there_are(*packages):
-    """Starts this test again with the Python that has the tests' packages, if this one lacks some
-    and that one runs the same modules: it is of the same version and kind."""
+    """Starts this test again with the Python that has the tests' packages, if this interpreter
+    lacks some and both have the same version and kind, so that both load the same modules."""
     elsewhere.run_where_told()
     python = os.environ.get("ANNOT_TEST_PYTHON", "")
     if all(map(importlib.util.find_spec, packages)) or python in ("", sys.executable):

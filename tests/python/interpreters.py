@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The CPython interpreters of this machine, for tests that must hold for each: those in
-$ANNOT_PYTHONS (commands, by colon), of pyenv ($PYENV_ROOT, else ~/.pyenv), and on the PATH.
-tests/lib/interpreters.c finds the same ones."""
+$ANNOT_PYTHONS (commands, separated by colons), of pyenv ($PYENV_ROOT, else ~/.pyenv), and on the
+PATH. tests/lib/interpreters.c finds the same ones."""
 
 import contextlib
 import glob
@@ -42,7 +42,7 @@ class Interpreter(typing.NamedTuple):
 
 
 def ask(command):
-    """What an interpreter says of itself; None if it is none, or not CPython 3.9 or later."""
+    """Queries an interpreter. Returns None unless it is CPython 3.9 or later."""
     try:
         result = subprocess.run(
             [command, "-c", QUESTION], capture_output=True, text=True, check=False, timeout=60
@@ -63,7 +63,7 @@ def commands():
 
 
 def find():
-    """Each build once, this one not among them; prints them."""
+    """Each build once, except this one; prints them."""
     builds = {ask(sys.executable)[1:]}
     found = []
     for command in commands():

@@ -47,7 +47,7 @@ def child(method, way, path):
         for _ in range(CALLS):
             call(slot, name)
         mark("ready")
-        while way not in ENDS_BY_ITSELF:  # until the signal
+        while way not in ENDS_BY_ITSELF:  # until the signal arrives
             call(slot, name)
             time.sleep(0.0002)
         if way == "os._exit":

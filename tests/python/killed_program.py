@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Processes that end in every way there is, each after STEPS calls of step().
+"""Processes that end in every way, each after STEPS calls of step().
 
-    killed_program.py [GO]      with GO it waits in the middle until there is a file of that name
+    killed_program.py [GO]      with GO it waits in the middle until a file of that name exists
 """
 
 import multiprocessing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All that can be done with pyannot, right and wrong, as functions for leak_program.py."""
+"""All uses of pyannot, right and wrong, as functions for leak_program.py."""
 
 import asyncio
 import contextlib
@@ -207,11 +207,11 @@ async def abandon():
     async for _ in abandoned():
         break
     await asyncio.sleep(0)
-    await asyncio.sleep(0)  # the loop closes it, in a task of its own
+    await asyncio.sleep(0)  # the loop closes it, in a separate task
 
 
 class Forever:
-    """A task that never ends, as that of a server; it runs a coroutine function when it is told."""
+    """A task that never ends, like a server's; it runs a coroutine function on request."""
 
     def __init__(self, function):
         self.ask, self.answered = asyncio.Event(), asyncio.Event()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""More cases of leak_cases.py: collections, imports and commands, seen while pyannot.observe is on.
-Each puts its part in place and takes it away, so that this leaves nothing either."""
+"""More cases of leak_cases.py: collections, imports and commands while pyannot.observe is on. Each
+installs its part and removes it, so that installation is checked for leaks, too."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from pyannot import annotate, observe
 
 
 def observed(part):
-    """Like case, with a part of pyannot.observe on meanwhile."""
+    """Like case, while a part of pyannot.observe is on."""
 
     def decorate(function):
         @case
@@ -44,7 +44,7 @@ def observed_collections():
 
 
 class Loader:
-    """Of a module that imports another one, and of one that can't be loaded."""
+    """Loads a module that imports another one, and one that can't be loaded."""
 
     def find_spec(self, name, path=None, target=None):
         if name.startswith("leak_made_"):

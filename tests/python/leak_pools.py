@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""More cases of leak_cases.py: what pyannot.observe.pools puts before the queues of pools."""
+"""More cases of leak_cases.py: the wrappers of pyannot.observe.pools around the queues of pools."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ def queues():
 
 @case
 def pool_over_pipes():
-    """Often enough for the interpreter to have specialized it in the first calls."""
+    """Repeats so often that the interpreter specializes the code in the first calls."""
     for _ in range(10):
         one_way()
 
@@ -64,7 +64,7 @@ def one_way():
 
 @case
 def executor_items():
-    """Tasks of threads, and what a queue of work ids tells."""
+    """Tasks of threads, and the counts from a queue of work ids."""
     side = pools_side.make("", "threads", local=True)
     for item, error in ((types.SimpleNamespace(fn=task, args=(1,)), None),
                         (types.SimpleNamespace(task=(task, (1,), {})), ValueError("x")), (3, None)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Calls each case of leak_cases.py, or of leak_reading.py if a recording is given, many times and
-prints as JSON what a thousand calls left behind: {case: [references, blocks of memory]}. A build
-that counts no references has 0 of them. Run it by any interpreter; test_leaks.py judges. With 0
-CALLS each case is called once, and nothing is counted.
+prints the growth of a thousand calls as JSON: {case: [references, blocks of memory]}. References
+are 0 on builds that do not count them. Runs on any interpreter; test_leaks.py judges. With 0 CALLS
+each case is called once, without counting.
 
     leak_program.py CALLS [FILE]"""
 
@@ -27,8 +27,8 @@ def totals():
 
 
 def growth(function, calls):
-    """Least of several tries: what is kept up to some number, as the interpreter's own caches keep
-    names of attributes, is no leak."""
+    """Least of several tries: caches of limited size, such as the interpreter's cache of attribute
+    names, are not leaks."""
     least = [calls * 1000] * 2
     for _ in range(TRIES):
         before = totals()
@@ -42,7 +42,7 @@ def growth(function, calls):
 
 
 def main():
-    for i in range(5000):  # the cache of names is full from the beginning
+    for i in range(5000):  # fills the cache of names in advance
         pyannot.annotate(f"name {i}")
     calls = int(sys.argv[1])
     results = {}

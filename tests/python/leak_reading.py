@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ways to read a recording, right and wrong, as functions for leak_program.py; and, run by itself,
-threads that read one recording at once: leak_reading.py FILE THREADS."""
+"""Ways to read a recording, right and wrong, as functions for leak_program.py. Run by itself,
+threads read one recording at the same time: leak_reading.py FILE THREADS."""
 
 import contextlib
 import os

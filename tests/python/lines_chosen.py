@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chooses functions whose lines are counted in all ways there are, for test_line_counts.py."""
+"""Selects functions for line counts in every way, for test_line_counts.py."""
 
 import builtins
 

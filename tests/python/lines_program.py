@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Lines that run a known number of times, for test_line_counts.py. Argument: which ways.
+"""Lines that run a known number of times, for test_line_counts.py. Argument: the ways.
 
-With LINE_REFERENCE, sys.settrace tells how often each line of this file begins; from CPython 3.12
-on sys.monitoring, where a loop that has but one line begins it once. With LINE_SLEEPS, the program
-tells how long each of its sleeps took.
+With LINE_REFERENCE, counts how often each line of this file begins, by sys.settrace; from CPython
+3.12 on by sys.monitoring, where a loop on a single line begins it once. With LINE_SLEEPS, writes
+the duration of each sleep.
 """
 
 import asyncio
@@ -175,7 +175,7 @@ def again(n):
 
 
 def took(function, line, began):
-    """By the program's own clock: a busy machine is late to wake it."""
+    """Adds a sleep's duration by the program's own clock: busy machines wake it late."""
     milliseconds = (time.perf_counter() - began) * 1e3
     if SLEEPS:
         with open(SLEEPS, "a", encoding="utf-8") as told:
@@ -186,7 +186,7 @@ def sleeps():
     outer()
 
 
-# ---- What the interpreter tells ------------------------------------------------------------------
+# ---- The interpreter's counts --------------------------------------------------------------------
 
 counts = {}
 guard = threading.Lock()
@@ -215,12 +215,12 @@ def note(frame, event, _):
 
 
 def finish():
-    """What was counted in this process goes to the file."""
+    """Writes this process's counts to the file."""
     if not REFERENCE:
         return
     sys.settrace(None)
     if sys.version_info >= (3, 12):
-        # CPython 3.13 runs code when its modules are empty: the callback would not find a name.
+        # CPython 3.13 runs code after it emptied the modules: the callback would not find a name.
         sys.monitoring.register_callback(1, sys.monitoring.events.PY_START, None)
         sys.monitoring.register_callback(1, sys.monitoring.events.LINE, None)
     with open(REFERENCE, "a") as output:

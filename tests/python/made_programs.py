@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs that call things at random in the ways that Python has, for test_made_programs.py.
+"""Generates random programs with all of Python's kinds of calls, for test_made_programs.py.
 
 make(random) writes one. It ends: each function takes fuel, of which a thread or a way has little,
-and loops are short. It does the same whenever it runs: nothing in it depends on time or on hashes,
-and the collector of garbage runs only where the program says so.
+and loops are short. Each run does the same: it is independent of time and hashes, and the garbage
+collector runs only where the program calls it.
 
 The grammar: @f, @g, @c, @a, @h and @K are a function, a generator, a coroutine, an asynchronous
 generator, a recursion that threads may run at once, and a class; @e is an expression, @n a small
@@ -506,7 +506,7 @@ class Maker:
             yield from self.lines(self.random.choice(few), kind, depth + 1)
 
     def lines(self, template, kind, depth=0):
-        """Names of a template are its own: statements inside of it have others."""
+        """Each template gets unique names: statements inside of it have others."""
         name = ""
         for line in template.splitlines():
             indent = line[:len(line) - len(line.lstrip())]
@@ -551,5 +551,5 @@ if os.environ.get("CALLS_REFERENCE"):
 
 
 def make(random, ways=6, fuel=30):
-    """Source of a program; `random` as random.Random."""
+    """Returns the source of a program; `random` is like random.Random."""
     return "\n".join(Maker(random).program(ways, fuel)) + TAIL

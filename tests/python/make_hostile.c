@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a recording that is whole and makes no sense: `make_hostile FILE SEED`.
+/* Writes a complete recording with invalid content: `make_hostile FILE SEED`.
  *
- * Its chunks are as they should be, so that what is in them reaches those who read: ends without
- * begins, names, tracks and parents that are not there, times that jump, numbers that overflow.
- * For test_read_hostile.py. */
+ * Its chunks are valid, so that readers reach their content: ends without begins, missing names,
+ * tracks and parents, times that jump, numbers that overflow. For test_read_hostile.py. */
 #include "store.h"
 #include "writer.h"
 
@@ -32,7 +31,7 @@ static uint64_t draw(uint64_t limit)
     return (state >> 11) % limit;
 }
 
-/* Mostly small ones that fit, sometimes anything. */
+/* Mostly small valid numbers, sometimes arbitrary ones. */
 static uint64_t draw_number(uint64_t usual)
 {
     return draw(20) ? draw(usual) : draw(2) ? UINT64_MAX - draw(3) : draw(UINT64_MAX >> 12);
@@ -44,7 +43,7 @@ static struct trace *make_trace(void)
     struct trace *trace = trace_create();
     for (uint32_t i = 0; i < STRINGS; i++) {
         const char *text = texts[draw(sizeof(texts) / sizeof(*texts))];
-        trace_string_append(trace, text, strlen(text)); /* texts come twice */
+        trace_string_append(trace, text, strlen(text)); /* texts may repeat */
     }
     for (uint32_t i = 1; i < SCOPES; i++)
         trace_scope_set(trace, i,
@@ -118,7 +117,7 @@ static struct event make_event(uint32_t thread, int64_t *now)
     };
     event.args = (uint32_t)draw(ARGS);
     event.arg_count = (uint16_t)draw(1 + ARGS - event.args);
-    if (event.kind == EVENT_MARK && draw(2)) /* more pushes than ends: it gets deep */
+    if (event.kind == EVENT_MARK && draw(2)) /* more pushes than ends: nesting gets deep */
         event.kind = EVENT_PUSH;
     return event;
 }
@@ -126,7 +125,7 @@ static struct event make_event(uint32_t thread, int64_t *now)
 static int add_batch(struct store_writer *writer, uint32_t number, int64_t *now)
 {
     static struct event events[EVENTS];
-    uint32_t thread = (uint32_t)draw(THREADS); /* the writer takes no others */
+    uint32_t thread = (uint32_t)draw(THREADS); /* the writer refuses other ids */
     uint32_t count = 1 + (uint32_t)draw(EVENTS);
     make_args();
     for (uint32_t i = 0; i < count; i++)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The package as it would be for another interpreter, or with other flags of the compiler.
+"""Builds the package for another interpreter, or with other compiler flags.
 
-The build in which the tests run says how each module is compiled and linked; these commands run
-again with the other interpreter's headers, into a folder of their own. The libraries that go into
-them are taken as they are; but where flags are given, libannot is compiled with them, too.
+Repeats the compile and link commands of the build in which the tests run, with the other
+interpreter's headers, into a separate folder. Static libraries are reused; if flags are given,
+libannot is compiled with them, too.
 """
 
 import concurrent.futures
@@ -20,17 +20,17 @@ import pyannot
 
 PACKAGE = pathlib.Path(pyannot.__file__).parent
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
-# Not of every interpreter are the internal headers that these need (pyannot/pyannot/meson.build).
+# They need internal headers, which some interpreters lack (pyannot/pyannot/meson.build).
 OPTIONAL = {"python_layout.c"}
 
 
 def build_folder():
-    """The build that PACKAGE is part of."""
+    """The build folder that contains PACKAGE."""
     return next(folder for folder in PACKAGE.parents if (folder / "build.ninja").exists())
 
 
 def build(interpreter, folder, flags=()):
-    """Makes folder/pyannot, whose parent is for PYTHONPATH."""
+    """Makes folder/pyannot; `folder` then belongs into PYTHONPATH."""
     folder = pathlib.Path(folder)
     (folder / "pyannot").mkdir(parents=True)
     copy_package(PACKAGE, folder / "pyannot")
@@ -41,7 +41,7 @@ def build(interpreter, folder, flags=()):
 
 
 def copy_package(source, target, modules=False):
-    """Everything but the modules is the same for all interpreters."""
+    """Copies all files except the modules: they are the same for all interpreters."""
     for path in source.iterdir():
         if path.is_dir() and path.name not in ("__pycache__",) and path.suffix != ".p":
             (target / path.name).mkdir()
@@ -66,7 +66,7 @@ class Module:
         self.dropped = set()
 
     def is_ours(self, output):
-        """Whether this output is made anew."""
+        """Returns true if this output is rebuilt."""
         if output is None or output.endswith(".h"):
             return False
         if self.flags and output.startswith("libannot/"):
@@ -112,7 +112,7 @@ class Module:
 
 
 def output_of(command):
-    """What a command writes; None if it can't be told."""
+    """The output file of a command, or None if unknown."""
     if "-o" in command:
         return command[command.index("-o") + 1]
     return next((word for word in command if word.endswith(".a")), None)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a recording must hold of the programs that nesting_program.py carries out: told by following
-them without running anything.
+"""Derives the expected recording of the programs of nesting_program.py without running them.
 
-What happened in a stream (a thread, a forked child, a task of asyncio; it is called by its
-outermost range) is a list of entries: ("range", name, entries, exception or None), ("mark", name),
-("counter", name, value).
+A stream (a thread, a forked child, an asyncio task; named by its outermost range) is a list of
+entries: ("range", name, entries, exception or None), ("mark", name), ("counter", name, value).
 """
 
 import collections
@@ -13,7 +11,7 @@ MAIN = "main"
 
 
 class Told:
-    """What a model expects, or what a recording holds."""
+    """The content that a model expects, or that a recording has."""
 
     PARTS = ("streams", "processes", "parents", "free", "tracks")
 
@@ -25,7 +23,7 @@ class Told:
         self.tracks = {}  # {track: entries}
 
     def differences(self, other):
-        """Texts, one for each thing that is not the same in both."""
+        """Returns one text for each difference."""
         for part in self.PARTS:
             mine, others = getattr(self, part), getattr(other, part)
             for key in sorted({*mine, *others}, key=repr):
@@ -34,13 +32,13 @@ class Told:
 
 
 class Stream:
-    """A stream that is being followed: where its next entry goes."""
+    """A stream being followed: the place of its next entry."""
 
     def __init__(self, told, root, process, slots):
         self.root, self.process, self.slots = root, process, slots
         told.streams[root], told.processes[root] = [], process
         self.open_ranges = [told.streams[root]]
-        self.tracks = {}  # {name: what is open, outermost first}
+        self.tracks = {}  # {name: open ranges, outermost first}
 
     def add(self, *entry):
         self.open_ranges[-1].append(entry)
@@ -54,13 +52,13 @@ class Stream:
 
 
 class Model:
-    """A body tells whether an exception leaves it, and so does each node."""
+    """Follows a program. Bodies and nodes return true if an exception leaves them."""
 
     def __init__(self, programs):
         self.told = Told()
         for program in programs:
             self.root(Stream(self.told, program["root"], MAIN, {}), program["body"])
-        self.told.free = +self.told.free  # without those that are none any more
+        self.told.free = +self.told.free  # drops names with a count of zero
 
     def root(self, stream, nodes):
         self.body(stream, nodes)
@@ -125,7 +123,7 @@ class Model:
         self.root(Stream(self.told, root, root, dict(stream.slots)), nodes)
 
     def generator(self, stream, name, segments, consumers):
-        """While the generator is in its range, what the consumer does is inside of it, too."""
+        """The consumer's entries lie inside the generator's range while that is open."""
         left, is_open = list(segments), False
         for turn, consumer in enumerate(consumers):
             if turn == 0:

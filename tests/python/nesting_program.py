@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Carries out the programs that test_nesting.py made up, one after the other, in one process.
+"""Runs the programs that test_nesting.py generates, one after the other, in one process.
 
     nesting_program.py FILE [MUTATION]
 
 FILE holds a list of programs in JSON; a program is {"root": NAME, "body": [node...]}, a node a list
-whose first element says what it is (the functions below). MUTATION makes it do something else than
-the program says, to see whether the test would find that.
+whose first element is its kind (the functions below). MUTATION deviates from the program in one
+way, to verify that the test detects it.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ KEPT = {}
 
 
 class Boom(Exception):
-    """What programs raise and catch."""
+    """The exception that programs raise and catch."""
 
 
 class ChildIsDone(BaseException):
-    """Takes a forked child through everything that its parent has open."""
+    """Unwinds everything that a forked child inherited open from its parent."""
 
 
 class Run:
-    """Where a body runs: its start/end ranges by slot, its threads, its tracks."""
+    """State of a running body: its start/end ranges by slot, its threads, its tracks."""
 
     def __init__(self, slots, tracks):
         self.slots, self.tracks, self.threads = slots, tracks, []
@@ -82,7 +82,7 @@ class Run:
             pyannot.end(self.slots.pop(slot))
 
     def thread(self, root, waits, body):
-        """One that is waited for shares the ranges of start/end, which end on any thread then."""
+        """A joined thread shares the start/end ranges, which can then end on any thread."""
         slots = self.slots if waits else {}
         thread = threading.Thread(target=run_thread, args=(root, body, slots))
         thread.start()
@@ -104,7 +104,7 @@ class Run:
         raise ChildIsDone
 
     def generator(self, name, segments, consumers):
-        """Parts of a generator and of its consumer in turn; it is closed when these end."""
+        """Alternates parts of a generator and its consumer, then closes the generator."""
         def generate():
             with annotate(name):
                 for segment in segments:
@@ -141,7 +141,7 @@ async def task(root, nodes):
 
 
 async def steps(run, nodes):
-    """A body of a task: what waits is done here, the rest as anywhere."""
+    """Runs a task's body: nodes that await are handled here, the others as in any body."""
     for kind, *rest in nodes:
         if kind == "wait":
             await asyncio.sleep(0)
@@ -166,7 +166,7 @@ def consume(run, generator, consumers):
 
 
 def run_root(root, body, slots):
-    """A body that stands by itself: the outermost range has the name that it is found by."""
+    """Runs an independent body, identified by the name of its outermost range."""
     run = Run(slots, {})
     try:
         with annotate(root), contextlib.suppress(Boom):

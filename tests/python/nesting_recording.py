@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a recording holds of the programs of nesting_program.py, from the lines of `annot cat`."""
+"""Reads the streams of the programs of nesting_program.py from the lines of `annot cat`."""
 
 import collections
 import json
@@ -12,11 +12,11 @@ ROOT = re.compile(r"program \d+(, \w+ \d+)?$")
 
 
 class Reader:
-    """Follows the lines; what pyannot itself saw (domain "python") is left out."""
+    """Follows the lines; skips events of pyannot's observers (domain "python")."""
 
     def __init__(self, path):
         self.told = Told()
-        self.open_ranges = collections.defaultdict(lambda: [[]])  # {place: entries of what is open}
+        self.open_ranges = collections.defaultdict(lambda: [[]])  # {place: entries of open ranges}
         self.names = collections.defaultdict(list)
         self.labels, self.pids, self.parent_pids = {}, {}, {}
         lines = harness.run([harness.ANNOT, "cat", "-j", str(path)]).stdout.splitlines()
@@ -28,7 +28,7 @@ class Reader:
 
     @staticmethod
     def place(event):
-        """Where a nested event happened: a thread, or a track."""
+        """The thread or track of a nested event."""
         if event.get("kind") == "track" or "track_id" in event:
             return "track", event["track"], event["process_index"], event["track_id"]
         return "thread", event["thread_index"]
@@ -82,8 +82,8 @@ class Reader:
         self.open_ranges[self.place(event)][-1].append(("counter", event["name"], event["value"]))
 
     def finish(self):
-        """What was outside of all programs is a stream that no model expects; processes are called
-        as the model does."""
+        """Reports events outside of all programs as a stream that no model expects; names processes
+        like the model."""
         for place, (entries, *_) in self.open_ranges.items():
             if place[0] == "track" and ", track " in place[1]:
                 self.told.tracks[place[1]] = entries

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a random program does with ranges, noted beside them: a recording must hold the same."""
+"""Notes the ranges of a random program: a recording must contain the same."""
 
 import contextlib
 import random
@@ -8,9 +8,9 @@ DEPTH_MAX = 4
 
 
 class Noted:
-    """One thread of control, whose own random numbers decide what it does.
+    """One thread of control, driven by its own random numbers.
 
-    `ranges`: [depth, name] of each range that it opened, in order of their begin.
+    `ranges`: [depth, name] of each range that it opened, in order of opening.
     """
 
     def __init__(self, name, seed):

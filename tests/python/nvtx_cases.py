@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Calls of a module that has the nvtx package's names, and what comes of them, as JSON.
+"""Calls a module that has the nvtx package's names, and prints the outcomes as JSON.
 
     nvtx_cases.py MODULE
 
-{"signatures": {name: [[parameter, kind, default]...]}, "outcomes": {case: what it gave}}. A case
-gives a repr, or the type of the exception that it raised; types of warnings are told too.
+{"signatures": {name: [[parameter, kind, default]...]}, "outcomes": {case: outcome}}. An outcome is
+a repr, or the type of the exception that was raised, with the types of warnings.
 """
 
 import importlib
@@ -240,7 +240,7 @@ def outcome(case):
 
 
 def signature(thing):
-    """A default that is nothing but an object, as one that means "not given", is only that."""
+    """Prints a default that is a plain object(), which means "not given", by its type alone."""
     plain = (str, int, float, type(None))
     return [[parameter.name, parameter.kind.name, repr(parameter.default)
              if isinstance(parameter.default, plain) else type(parameter.default).__name__]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""For tests of what pyannot.observe sees: records a program and tells its events one by one."""
+"""For tests of pyannot.observe: records a program and reads its events one by one."""
 
 import json
 import textwrap
@@ -25,17 +25,17 @@ class ObservedTest(RecordingTest):
         self.read_lines()
 
     def read_lines(self):
-        """The recording as `annot cat --json` tells it: self.lines."""
+        """Reads the recording with `annot cat --json` into self.lines."""
         text = harness.run([ANNOT, "cat", "-j", str(self.folder / "out.annot")]).stdout
         self.lines = list(map(json.loads, text.splitlines()))
 
     def of_category(self, category, event):
-        """What of domain "python" has this category, in order of time."""
+        """The events of this kind and category of domain "python", in order of time."""
         return [line for line in self.lines if line["event"] == event
                 and line.get("domain") == "python" and line.get("category") == category]
 
     def ended(self, names):
-        """The ends of ranges of these names."""
+        """The ends of the ranges with these names."""
         return [line for line in self.lines if line["event"] == "end" and line["name"] in names]
 
     def marks(self, name):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Threads that call known functions all at once, for test_parallel_calls.py.
+"""Threads that call known functions in parallel, for test_parallel_calls.py.
 
     parallel_calls_program.py THREADS ROUNDS [WAY]
 
 Ways: "fork", "set" (a list and a dictionary that all of them change are arguments), "switch"
-(tracing begins and ends meanwhile), "taken" (another tool takes the events away)."""
+(tracing begins and ends while they run), "taken" (another tool takes the events away)."""
 
 import asyncio
 import os
@@ -57,7 +57,7 @@ async def walk():
 
 
 def make():
-    """Code that is made, called and freed: its address soon is another one's."""
+    """Makes, calls and frees code: its address is soon reused by other code."""
     scope = {"leaf": leaf}
     exec(compile("def inside(): return leaf(1)\ninside()\n", __file__, "exec"), scope)
 
@@ -124,7 +124,7 @@ def switch(rounds):
 
 
 def take():
-    """As a profiler would that thinks that all tools are its own."""
+    """Takes all tool ids of sys.monitoring, like a careless profiler."""
     for tool in range(6):
         if sys.monitoring.get_tool(tool) == "annot":
             sys.monitoring.set_events(tool, 0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs cells of the matrix {start method} x {kind of pool} x {ending}: each has eight tasks that
-commit an event, and the question is how many of them a tool kept.
+commit an event; counts the events that a tool kept.
 
     pool_matrix.py [--tools annot,viztracer] [--only TEXT] [--json FILE]
 
-Needs ANNOT and PYTHONPATH as the tests do; joblib and viztracer where they are asked for. A cell is
+Needs ANNOT and PYTHONPATH as the tests do; joblib and viztracer if they are selected. A cell is
 run once without any tool: with one, its output and exit status must be the same.
 """
 
@@ -32,7 +32,7 @@ VIZTRACER_SAYS = ("Wait for child processes", "Warning! Overwrite tracer!")
 Result = collections.namedtuple("Result", "kept committed status output complaint seconds")
 Cell = collections.namedtuple("Cell", "kind method ending")
 
-# What a kind does not have, with the reason.
+# Cells that a kind lacks, with the reason.
 NO_LIMIT = "it has no limit of tasks for a worker"
 NO_TERMINATE = "it has no such call; SIGTERM is the same"
 MISSING = {
@@ -45,7 +45,7 @@ MISSING = {
 
 
 def missing(cell):
-    """Why there is no such cell, or None."""
+    """The reason why a cell does not exist, or None."""
     version = sys.version_info
     if cell.kind == "joblib/loky":
         if importlib.util.find_spec("joblib") is None:
@@ -70,7 +70,7 @@ def all_cells():
 
 
 class Tool:
-    """How a program is run, and how many of its tasks are in what came of it."""
+    """Runs a program, and counts its tasks in the output of the tool."""
 
     def __init__(self, name, command, kept):
         self.name, self.command, self.kept = name, command, kept
@@ -93,7 +93,7 @@ def kept_by_annot(folder):
 
 
 def kept_by_viztracer(folder):
-    """Calls of commit() in its report; whatever else it left behind is none."""
+    """Counts calls of commit() in viztracer's report; other files count as 0."""
     try:
         events = json.loads((folder / "out.json").read_text())["traceEvents"]
     except (FileNotFoundError, ValueError):
@@ -113,7 +113,7 @@ TOOLS = {
 
 
 def run_cell(cell, tool):
-    """One run in a session of its own; what hangs is ended, and says so."""
+    """Runs a cell once in a separate session; ends a hanging one and reports that."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="annot-pool-", dir="/dev/shm"))
     environment = dict(os.environ, ANNOT_DIR=f"{folder}/annot", PYTHONDONTWRITEBYTECODE="1")
     command = [*tool.command(folder), str(PROGRAM), *cell_arguments(cell), str(folder)]
@@ -129,7 +129,7 @@ def run_cell(cell, tool):
                       (folder / "stdout").read_text(), (folder / "stderr").read_text(), seconds)
     finally:
         (folder / "over").touch()
-        time.sleep(0.02)  # for those who wait for it
+        time.sleep(0.02)  # until waiting processes have noticed
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -148,8 +148,8 @@ def wait_or_end(process):
 
 
 def change(result, plain):
-    """What the program did that it does not do without a tool, or None. What viztracer itself says
-    on the program's output is no change."""
+    """The program's deviation from the run without a tool, or None. Viztracer's own messages in the
+    program's output are ignored."""
     if result.status != plain.status:
         return f"exit status {result.status}, without {plain.status}"
     told = [line for line in result.output.splitlines()
@@ -160,7 +160,7 @@ def change(result, plain):
 
 
 def failure(result, plain):
-    """What is wrong with a run beside the same without a tool, or None."""
+    """The fault of a run in comparison to the run without a tool, or None."""
     changed = change(result, plain)
     if changed:
         return changed
@@ -172,7 +172,7 @@ def failure(result, plain):
 
 
 def measure(cells, tools, progress=lambda *about: None):
-    """{(cell, tool name): (result, plain result)} in parallel."""
+    """Runs cells in parallel. Returns {(cell, tool name): (result, plain result)}."""
     def one(cell):
         plain = run_cell(cell, TOOLS["none"])
         found = {}

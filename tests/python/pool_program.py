@@ -4,10 +4,9 @@
     pool_program.py KIND METHOD ENDING FOLDER
 
 A task commits one event, called "task NUMBER" (for tools that trace functions: a call of
-`commit`), and then writes its number and process into FOLDER/ledger; so what is in the ledger had
-been committed. Each worker gets one of the tasks 0 to 3, which return, and one of the tasks 4 to 7,
-during which it comes to its end. What became of the tasks is printed, and must not depend on who is
-looking.
+`commit`), and then writes its number and process into FOLDER/ledger; so each task of the ledger has
+committed its event. Each worker gets one of the tasks 0 to 3, which return, and one of the tasks 4
+to 7, in which the worker ends. Prints the outcome of the tasks, which must not depend on a tool.
 """
 
 import concurrent.futures
@@ -32,7 +31,7 @@ PATIENCE_SECONDS = 100
 
 
 class Cell:
-    """What a task must know: how it ends, and where the ledger is. Travels to the workers."""
+    """A task's parameters: its ending and the ledger's path. Is sent to the workers."""
 
     def __init__(self, ending, folder):
         self.ending, self.folder = ending, pathlib.Path(folder)
@@ -78,7 +77,7 @@ def task(cell, number):
     if cell.ending == "maxtasksperchild":
         return number
     if number < WORKERS:
-        cell.wait_for_lines("ledger", WORKERS)  # so that each worker gets one of these
+        cell.wait_for_lines("ledger", WORKERS)  # each worker gets one of these
     else:
         cell.wait_for_lines("ledger", TASKS)
         end(cell, number)
@@ -96,12 +95,12 @@ def end(cell, number):
         cell.wait_for_lines("waiting", 1)
         os.killpg(0, signal.SIGINT)
     if ending in ("terminate", "SIGTERM", "SIGKILL", "KeyboardInterrupt", "daemon children"):
-        # Until the signal; of a daemon nobody waits for: until the recording is over.
+        # Until the signal; a daemon that is not joined: until the recording is over.
         cell.wait_for((cell.folder / "over").exists)
 
 
 def lives(pid):
-    """Whether a process is there; one that only waits for somebody to ask how it ended is not."""
+    """Returns true if a process exists and is not a zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -110,7 +109,7 @@ def lives(pid):
 
 
 def outcome(function, *arguments):
-    """What a call came to, as one line."""
+    """The outcome of a call, as one line."""
     try:
         return f"returned {function(*arguments)}"
     except Exception as error:
@@ -120,14 +119,14 @@ def outcome(function, *arguments):
 def kill_workers(cell):
     cell.wait_for_lines("ledger", TASKS)
     for pid in cell.workers():
-        # An executor that misses one worker ends the others, and may be faster.
+        # An executor that lost one worker ends the others, possibly before they end themselves.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, getattr(signal, cell.ending))
 
 
 class Pool:
-    """multiprocessing.Pool. It puts new workers in the place of those that died, and whoever waits
-    for the results of these waits forever; so nobody does."""
+    """multiprocessing.Pool. It replaces workers that died, but their results never arrive, so they
+    are not waited for."""
 
     def __init__(self, context, cell):
         each = 1 if cell.ending == "maxtasksperchild" else None
@@ -164,7 +163,7 @@ class ProcessPoolExecutor:
         self.pool = concurrent.futures.ProcessPoolExecutor(WORKERS, mp_context=context, **more)
 
     def start(self):
-        """The last tasks when the first are done, else a worker may get two of them."""
+        """Submits the last tasks after the first are done, else a worker may get two of them."""
         first = [self.pool.submit(task, self.cell, n) for n in range(WORKERS)]
         concurrent.futures.wait(first)
         self.results = first + [self.pool.submit(task, self.cell, n) for n in range(WORKERS, TASKS)]
@@ -186,7 +185,7 @@ class ProcessPoolExecutor:
 
 
 class Loky(ProcessPoolExecutor):
-    """What joblib's workers are by default; where nothing but the tasks is needed, by joblib."""
+    """The default kind of joblib's workers; through joblib if only the tasks are needed."""
 
     def __init__(self, context, cell):
         from joblib.externals import loky
@@ -214,7 +213,7 @@ class Loky(ProcessPoolExecutor):
 
 
 class Processes:
-    """Kinds whose workers are processes of their own, with two tasks each."""
+    """Kinds that start each worker as a separate process with two tasks."""
 
     def __init__(self, context, cell):
         self.context, self.cell, self.workers = context, cell, []
@@ -294,7 +293,7 @@ NO_METHOD = ("os.fork", "subprocess")
 
 
 def own(kind, method, cell):
-    """The life of whoever owns the workers."""
+    """Runs the process that owns the workers."""
     context = multiprocessing.get_context(method) if method in METHODS else None
     if kind == "joblib/loky":
         context = method
@@ -322,7 +321,7 @@ kept_alive = []
 
 
 def leave(kind, owned):
-    """The parent ends without a word to its workers; executors wait for theirs all the same."""
+    """Ends the parent without notice to its workers; executors wait for theirs nevertheless."""
     kept_alive.append(owned)
     owned.cell.wait_for_lines("ledger", TASKS)
     if kind in ("ProcessPoolExecutor", "joblib/loky"):

@@ -13,10 +13,10 @@ from harness import RecordingTest
 
 
 class Inside(RecordingTest):
-    """Programs that record themselves into out.annot; nobody launches them."""
+    """Programs that record themselves into out.annot, started without annot."""
 
     def start(self, source, *args, **options):
-        """A program that runs, in the test's folder."""
+        """Starts a program in the test's folder."""
         return subprocess.Popen(
             [sys.executable, str(self.script(source)), *map(str, args)],
             env={**self.environment, **options.pop("environment", {})}, cwd=self.folder,
@@ -30,7 +30,7 @@ class Inside(RecordingTest):
         return self.output
 
     def wait_for_collectors(self):
-        """Those of programs that were killed go on alone."""
+        """Waits for collectors that outlive programs that were killed."""
         until = time.monotonic() + harness.TIMEOUT_SECONDS
         while self.collectors():
             self.assertLess(time.monotonic(), until, "annot does not end")

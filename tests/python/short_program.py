@@ -34,7 +34,7 @@ def marked(number):
 
 
 class Opened:
-    """Its range is opened in one call and closed in another."""
+    """Opens its range in one call and closes it in another."""
 
     def __enter__(self):
         self.range = pyannot.annotate("opened")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Threads and children that make a known number of calls whenever a file appears, while the main
-thread waits: switched_program.py FOLDER ROUNDS. Fails if it is traced at its end, or has names that
-are not its own. See test_switching.py."""
+thread waits: switched_program.py FOLDER ROUNDS. Fails if it is traced at its end, or if foreign
+names remain in it. See test_switching.py."""
 
 import gc
 import os
@@ -55,7 +55,7 @@ for thread in threads:
 before = set(vars(sys.modules["__main__"]))
 for thread in threads:
     thread.join()
-gc.collect()  # where it is looked for whether anybody records, if nothing that is traced was called
+gc.collect()  # checks for a recorder, as no traced call does so here
 calls(100)
 left = set(vars(sys.modules["__main__"])) - before - {"before", "__warningregistry__"}
 if "pyannot._trace" in sys.modules:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Random tasks of asyncio that annotate across `await`, and what a recording of them must hold.
+"""Random asyncio tasks that annotate across `await`; prints the expected ranges.
 
     tasks_program.py TASKS SEED
 
-Prints a JSON object: {name of a task: [[depth, name], ...]}, its ranges in order of their begin.
-Which task goes on when is up to the loop; what each does is decided by its own random numbers.
+Prints a JSON object: {name of a task: [[depth, name], ...]}, its ranges in order of opening. The
+loop decides the order of the tasks; each task's own random numbers decide its actions.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def call(inside):
 
 
 class Model(Noted):
-    """One task: does things, and notes the ranges that it opens."""
+    """One task, which notes the ranges that it opens."""
 
     async def pause(self):
         if self.random.random() < 0.7:
@@ -77,8 +77,8 @@ class Model(Noted):
                 await self.go(1)
 
     async def generated(self):
-        """Left early: an asynchronous generator, closed by another task when the loop ends, or
-        never, would leave its range to that moment; here the task itself closes it."""
+        """Leaves an asynchronous generator early and closes it in the task: otherwise its range
+        would stay open until another task closes it at the end of the loop, or for ever."""
         async def items():
             with self.noted("generator"), annotate("generator"):
                 for number in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that annotate in every way at once, and what a recording of them must hold, as JSON:
+"""Threads that annotate in every way at once; prints the expected recording as JSON:
 {"ranges" or "free_ranges" or "marks" or "counters": {name: how many}}.
 
     threads_program.py THREADS ROUNDS"""
@@ -15,7 +15,7 @@ from pyannot import annotate
 
 SHARED = annotate("shared")
 THREADS, ROUNDS = int(sys.argv[1]), int(sys.argv[2])
-MADE_UP = 40  # names that are made anew each time
+MADE_UP = 40  # number of names that are created each time
 TOKENS = [queue.SimpleQueue() for _ in range(THREADS)]
 START = threading.Barrier(THREADS)
 IO = pyannot.domain("io")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tasks whose calls are traced: known counts, and times of which most is awaited."""
+"""Tasks with traced calls: known counts, and times that are mostly spent in awaits."""
 
 import asyncio
 import contextlib

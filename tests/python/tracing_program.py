@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls things in all the ways that Python has, for test_tracing.py. Argument: which ways."""
+"""Makes calls in all the ways that Python has, for test_tracing.py. Argument: the ways."""
 
 import os
 
@@ -370,7 +370,7 @@ class Chosen:
 
 
 def api():
-    """With nothing asked for from outside."""
+    """Traces by the API alone, without a request from outside."""
     import pyannot
     assert pyannot.trace(numbers) is numbers
     pyannot.trace(Chosen)
@@ -392,14 +392,14 @@ def for_ever():
 
 
 def daemons():
-    """They are in the middle of calls when the interpreter ends."""
+    """Threads that are in the middle of calls when the interpreter ends."""
     for _ in range(3):
         threading.Thread(target=for_ever, daemon=True).start()
     time.sleep(0.02)
 
 
 def many_functions():
-    """More than there is room for, and then a name of the program's own."""
+    """More functions than fit, and then a name from the program itself."""
     import pyannot
     scope = {}
     for i in range(9000):

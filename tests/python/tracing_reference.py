@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a program calls, as sys.setprofile tells it: the reference for what a recording must hold.
+"""Records a program's calls with sys.setprofile: the reference for recordings.
 
 The program imports this as its first statement, in each of its processes. Lines go to the file
-TRACE_REFERENCE: process, thread, "+" (a call), "~" (one that goes on) or "-", and the function.
+TRACE_REFERENCE: process, thread, "+" (a call), "~" (a resumed call) or "-", and the function.
 """
 
 import dis
@@ -12,7 +12,7 @@ import threading
 
 ROOTS = tuple(os.environ.get("TRACE_ROOTS", "").split(":"))
 output = os.open(os.environ["TRACE_REFERENCE"], os.O_WRONLY | os.O_APPEND)
-starts = {}  # code: where its first instruction stands
+starts = {}  # code: offset of its first instruction
 
 
 def start_of(code):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Functions that say themselves how long they took, by the clocks of the wall and of the thread's
-CPU, for test_truth.py: prints {name: [calls, total, own, own CPU]} in nanoseconds."""
+"""Functions that measure their own durations by the wall clock and the thread's CPU clock, for
+test_truth.py: prints {name: [calls, total, own, own CPU]} in nanoseconds."""
 
 import collections
 import json
@@ -17,7 +17,7 @@ def clocks():
 
 
 class Timed:
-    """What is in a with statement of it. No call of a traced function lies outside of one."""
+    """Measures a with statement. Every call of a traced function lies inside one."""
 
     def __init__(self, name):
         self.name = name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a strict type checker is told of pyannot: test_types.py reads the comments.
+"""Cases for a strict type checker: test_types.py reads the comments.
 
-A comment "# is TYPE" behind reveal_type(...) is what mypy must reveal, "# wrong: WORDS" what it
-must complain of in that line; anything else it says is a failure. Never run."""
+A comment "# is TYPE" after reveal_type(...) is the type that mypy must reveal, "# wrong: WORDS" the
+complaint that it must make about that line; any other output is a failure. Never run."""
 
 from collections.abc import AsyncIterator, Iterator
 from fractions import Fraction

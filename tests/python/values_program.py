@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Calls with arguments, results and exceptions. Whatever ran code of these types would end the
-program with a status of its own."""
+"""Calls with arguments, results and exceptions. Code of these types ends the program with a
+distinct status if it is run."""
 
 
 class Hostile:
@@ -47,7 +47,7 @@ def miss(d):
 
 
 def another(n):
-    """Raised less deep than the one before, whose place in memory it gets."""
+    """Raises in a shallower frame an exception that reuses the memory of the one before."""
     catch(fail, n)
     raise ValueError("another")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Loops of asyncio in several threads, annotating, while another one has tasks watched and no
-longer watched, over and over, as recordings do that begin and end. watching_program.py TIMES"""
+"""asyncio loops in several threads annotate while another thread switches the observation of tasks
+on and off repeatedly, like recordings that begin and end. watching_program.py TIMES"""
 
 import asyncio
 import sys
