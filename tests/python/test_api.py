@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pyannot accepts, what it refuses, and what a decorated function still is. No recorder."""
+"""Arguments that pyannot accepts or refuses, attributes of decorated functions. No recorder."""
 
 import ast
 import asyncio
@@ -125,7 +125,7 @@ class WrongUse(unittest.TestCase):
 
 
 class EnteredByHand(unittest.TestCase):
-    """__enter__ is bound by means of its own: it may be kept as any bound method."""
+    """__enter__ has its own binding code: it can be kept like any bound method."""
 
     def kinds(self):
         import pyannot.nvtx
@@ -223,7 +223,7 @@ class Values(unittest.TestCase):
 
 class Objects(unittest.TestCase):
     def test_the_same_name_gives_the_same_object(self):
-        if not FREE_THREADED:  # there, one that came first may have the place in the cache
+        if not FREE_THREADED:  # there, an earlier object may occupy the cache
             self.assertIs(annotate("load"), annotate("load"))
         self.assertIsNot(annotate("load"), annotate("load", level=1))
         self.assertEqual(repr(annotate("load")), "annotate('load')")
@@ -233,7 +233,7 @@ class Objects(unittest.TestCase):
         self.assertIsNot(library.annotate("load"), annotate("load"))
 
     def test_they_are_pickled_and_copied(self):
-        """As a call that says the same: ids are of one process."""
+        """As a call with the same arguments: ids are valid in one process only."""
         everything = {"domain": "d", "category": "c", "color": 0xffd62728, "level": 2,
                       "payload": {"name": 1, "b": "x", "f": 1.5, "t": True, "u": 2**63}}
         track = pyannot.track("track")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ranges of asyncio's tasks: each is where it was opened, whoever runs in between and wherever it
-is left. ANNOT_TEST_TASKS says how many random tasks run at once (10000)."""
+"""Ranges of asyncio's tasks: each is on the task that opened it, whichever tasks run in between and
+wherever it is left. ANNOT_TEST_TASKS: number of random tasks that run at once (10000)."""
 
 import collections
 import importlib.util
@@ -23,7 +23,7 @@ from pyannot import annotate, mark, observe, pop, push
 
 
 class TasksTest(ObservedTest):
-    """Records a program and tells the ranges of each track."""
+    """Records a program and lists the ranges of each track."""
 
     def record_tracks(self, source, parts="asyncio", options=()):
         text = HEAD + f"observe.start({parts!r})\n" + harness.textwrap.dedent(source)
@@ -33,7 +33,7 @@ class TasksTest(ObservedTest):
         return self.tracks()
 
     def tracks(self):
-        """{label of a track: [(depth, name)] by begin}; the range of the task's life is depth 0."""
+        """{label of a track: [(depth, name)] by start}; the range of the task's life is depth 0."""
         found = collections.defaultdict(list)
         self.closed = collections.defaultdict(list)
         for line in self.lines:
@@ -48,7 +48,7 @@ class TasksTest(ObservedTest):
 
     @staticmethod
     def only(tracks, start):
-        """Of tracks whose label begins so: some versions name a task later, or None."""
+        """The ranges of the tracks with this prefix of a label: some versions name a task late."""
         return [ranges for label, ranges in tracks.items() if label.startswith(start)]
 
     def ranges_of_threads(self):
@@ -131,7 +131,7 @@ class Places(TasksTest):
         self.assertEqual(tracks["forever (never began)"], [(0, "forever")])
 
     def test_a_loop_that_is_closed_leaves_no_range_open(self):
-        """Its tasks are thrown away: their coroutines are closed outside of any task."""
+        """Its tasks are dropped: their coroutines are closed outside of any task."""
         tracks = self.record_tracks("""
             import gc
 
@@ -363,7 +363,7 @@ class Places(TasksTest):
 @unittest.skipUnless(importlib.util.find_spec("uvloop"), "needs uvloop")
 class Uvloop(TasksTest):
     def test_its_tasks_have_tracks(self):
-        """Its handles are its own: tasks are known without the hook of the loop."""
+        """uvloop has its own handles: tasks are recognized without the hook of the loop."""
         tracks = self.record_tracks("""
             import uvloop
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where tasks of asyncio wait: a mark for each wait of a millisecond or longer, with the function
-and the line of the user's own, what that awaits, and how long; measured by the programs' own clock.
+"""Waits of asyncio tasks: a mark for each wait of a millisecond or longer, with the user's function
+and line, the awaited object, and the duration; compared with the programs' own clock.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ import unittest
 import harness
 from test_asyncio import TasksTest
 
-LONGER_MS = 5  # what a program measures around a wait, beside the wait itself
+LONGER_MS = 5  # a program's measurement exceeds the wait by at most this
 
 MEASURES = """
 import atexit, contextlib, json, os, time
@@ -36,7 +36,7 @@ atexit.register(tell)
 
 
 class AwaitsTest(TasksTest):
-    """A program waits at its lines that end in "# WAITS label", and measures that itself."""
+    """Programs that wait at lines ending in "# WAITS label", and measure these waits themselves."""
 
     def record_waits(self, source, **options):
         self.record_tracks(MEASURES + harness.textwrap.dedent(source), **options)
@@ -45,8 +45,8 @@ class AwaitsTest(TasksTest):
                       for line in self.marks("awaited")]
 
     def told(self):
-        """[(label, function, awaits, milliseconds)] in order of time, of own functions. Lines that
-        take long on a busy machine only are marked: MAY WAIT."""
+        """[(label, function, awaits, milliseconds)] of the program's functions, in order of time.
+        MAY WAIT marks lines that take long only on a busy machine."""
         text = (self.folder / "program.py").read_text().splitlines()
         for values in self.waits:
             if values["file"] == str(self.folder / "program.py") and \
@@ -55,7 +55,7 @@ class AwaitsTest(TasksTest):
                 yield label, values["function"], values["awaits"], values["ms"]
 
     def assert_waits(self, expected):
-        """{label: (function, awaits)}: that the program's waits are told so, each as long."""
+        """{label: (function, awaits)}: checks that each wait is reported so, with its duration."""
         told = list(self.told())
         self.assertEqual({label: rest for label, *rest, _ in told},
                          {label: list(rest) for label, rest in expected.items()})
@@ -267,7 +267,7 @@ class Times(AwaitsTest):
 
             asyncio.run(main())
         """)
-        long = [ms for _, ms in self.truth if ms >= 1]  # on a busy machine there are some
+        long = [ms for _, ms in self.truth if ms >= 1]  # some exist on a busy machine
         self.assertLessEqual(len(self.waits), len(long))
         self.assertLess(len(long), 150)
 
@@ -341,7 +341,7 @@ class Times(AwaitsTest):
 
 
 class Unseen(AwaitsTest):
-    """Steps that nobody tells of."""
+    """Steps that are not reported to the observer."""
 
     @unittest.skipIf(sys.version_info < (3, 12), "eager tasks came with Python 3.12")
     def test_the_first_wait_of_an_eager_task_is_not_told(self):

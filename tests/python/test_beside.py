@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Debuggers, profilers and coverage in a process whose calls are traced: they see what they see
-without, and the recording holds what it holds without them, or says what it lacks.
+"""Debuggers, profilers and coverage in a process with traced calls: their results are the same as
+without annot, and the recording is the same as without them, or reports its gaps.
 
-Of tools that are not in the interpreter's library those that it has: ANNOT_PYTHONS=COMMAND with
-coverage, viztracer, yappi, line_profiler and debugpy runs them all."""
+Tools outside the standard library are tested if installed: ANNOT_PYTHONS=COMMAND with coverage,
+viztracer, yappi, line_profiler and debugpy runs them all."""
 
 import collections
 import concurrent.futures
@@ -102,8 +102,8 @@ class BesideTools(RecordingTest):
 
     def test_calls_of_c_are_traced_or_it_is_said_that_they_are_not(self):
         def check(interpreter, package):
-            # From 3.13 on `profile` is told of the end of the call of sys.setprofile, and raises;
-            # so it does beside every tool of sys.monitoring that hears of calls.
+            # From 3.13 on `profile` receives the end of the call of sys.setprofile, and raises; it
+            # does so beside every tool of sys.monitoring that enables call events.
             without = ("profile",) if interpreter.version >= (3, 13) else ()
             profilers = [one for one in PROFILERS if one not in without]
             run = Run(self, interpreter, package, [*TRACERS[:2], *profilers],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands that a program runs are ranges with their command line and exit status, and subprocess
-stays what it was."""
+behaves as before."""
 
 import harness
 from observed_lines import ObservedTest
@@ -118,8 +118,8 @@ class Commands(ObservedTest):
         self.assertEqual([name for name, _ in self.runs()], ["run ?", "run ?", "run true"])
 
     def test_what_a_signal_handler_raises_meanwhile_is_raised(self):
-        """It may be in a function of ours that the handler is run; what that raises itself is
-        not for the program."""
+        """The handler may run inside a function of pyannot, whose own errors must not reach the
+        program."""
         self.observe("none", """
             import os, signal
             from pyannot._native import observed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Programs that annot asks to trace in the way that CPython 3.14 and later have for debuggers: they
-hear of the file that they run, as often as they are asked, and nothing is left of it. Programs that
-do not permit that, or wait, are asked otherwise."""
+"""Tracing switched on through the debugger interface of CPython 3.14 and later: the program runs
+the script once per request, and no trace of it remains. Programs that forbid that, or that wait,
+are reached in another way."""
 
 import functools
 import subprocess
@@ -43,7 +43,7 @@ print(len(heard), left, new)
 """
 
 
-# Of the kernel: every system call is permitted, by a filter all the same.
+# Installs a seccomp filter that permits every system call.
 FILTERED = """
 import ctypes, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -95,7 +95,7 @@ class Debugger(RecordingTest):
         self.fail(f"status {recorder.wait(SECONDS)}")
 
     def attached(self, options, how, text=PROGRAM, **environment):
-        """What a program heard of while its second round was recorded."""
+        """The audit events of a program while its second round was recorded."""
         for file in self.folder.glob("*-*"):
             file.unlink()
         output = self.folder / f"{len(list(self.folder.iterdir()))}.annot"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which `with` statements were entered while somebody recorded: the runs of entered.h against a
+/* `with` statements that were entered during a recording: compares the runs of entered.h with a
  * plain stack of booleans. */
 #include "entered.h"
 #include "test.h"
@@ -34,7 +34,7 @@ static void run_program(uint32_t program, uint32_t states)
         CHECK_INT(entered_pop(), oracle[--depth]);
 }
 
-/* All orders of entering and leaving, with all changes of state that there is room for. */
+/* All orders of entering and leaving, with all changes of state that fit. */
 TEST(every_short_program_agrees_with_a_stack)
 {
     for (uint32_t program = 0; program < 1u << STEPS; program++) {
@@ -57,13 +57,13 @@ TEST(any_depth_is_exact_while_changes_are_few)
     CHECK_INT(entered_thread.depth, 0);
 }
 
-/* A child leaves what its parent had open, and tells it from its own. */
+/* A child leaves its parent's open statements, and distinguishes them from its own. */
 static bool child_knows_its_own(uint32_t forks)
 {
     entered_push_own(true);
     bool own = entered_pop_own();
     bool third = entered_pop_own();
-    entered_pop(); /* a statement that does not ask */
+    entered_pop(); /* a statement that does not query its owner */
     entered_push_own(true);
     own = own && entered_pop_own();
     bool first = entered_pop_own();
@@ -88,7 +88,7 @@ TEST(statements_from_before_a_fork_are_known_in_the_child)
     CHECK_INT(entered_forks, forks);
 }
 
-/* More changes than there is room for: the innermost runs stay exact, the depth stays right. */
+/* More changes than fit: the innermost runs stay exact, and the depth stays correct. */
 TEST(too_many_changes_forget_the_outermost_only)
 {
     entered_reset();

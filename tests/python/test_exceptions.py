@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An exception that leaves a range is told with it, by its type, in every output; and neither it
-nor its traceback is changed."""
+"""Every output shows the type of an exception that leaves a range; neither the exception nor its
+traceback is changed."""
 
 import json
 import re

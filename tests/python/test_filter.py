@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Domains, categories and levels of Python programs, wanted and not, also from one moment to the
-next."""
+"""Filters by domain, category and level in Python programs, also changed while they run."""
 
 import harness
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls that are open at a fork, in each way of tracing: their time is the parent's where the
-parent spends it, and in the child counts from the fork on, as inherited; against what each process
-reads of clocks."""
+"""Calls that are open at a fork, in each mode of tracing: the parent gets the time that it spends,
+and the child's time counts from the fork on, as inherited. Compared with each process's own clock
+readings."""
 
 import collections
 import json
@@ -15,7 +15,7 @@ from harness import ANNOT, HERE, RecordingTest
 PROGRAM = HERE / "forks_program.py"
 NAMES = ("work", "inline", "inline (inherited)", "forks_inside", "in_generator",
          "in_generator (inherited)", "on_thread", "on_thread (inherited)", "in_thread", "pools")
-ALLOWED_NS, ALLOWED_SHARE = 12000000, 0.05  # between two readings of a clock others may run
+ALLOWED_NS, ALLOWED_SHARE = 12000000, 0.05  # others may run between two readings of a clock
 TRIES = 4
 
 
@@ -59,7 +59,7 @@ class Forks(RecordingTest):
                 self.assertLess(total, most + allowed, about)
 
     def try_often(self, *arguments):
-        """What is wrong by itself is wrong each time."""
+        """Retries: a real fault fails each time, a busy machine does not."""
         for _ in range(TRIES - 1):
             try:
                 return self.check(*arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collections of garbage are ranges of the thread that they interrupt."""
+"""Garbage collections are ranges of the thread that they interrupt."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ class Collections(ObservedTest):
                 mark("told", payload=json.dumps([found, young]))
         """)
         begin, end = (at for at, line in enumerate(self.lines) if line.get("name") == "around")
-        self.lines = self.lines[begin:end]  # else the interpreter collects as it likes
+        self.lines = self.lines[begin:end]  # outside, the interpreter collects at its own times
         names = [line["name"] for line in self.of_category("gc", "begin")]
         self.assertEqual(names, ["gc generation 2", "gc generation 0", "gc generation 1"])
         self.assertEqual({line["path"] for line in self.ended(set(names))},
@@ -57,7 +57,7 @@ class Collections(ObservedTest):
         self.assertNotIn("track", [line["kind"] for line in begun])
 
     def test_a_recording_that_begins_in_a_collection_is_not_told_its_end(self):
-        """Else that would close a range that was opened in between."""
+        """Otherwise its end would close a range that was opened in between."""
         output = self.folder / "out.annot"
         program = self.script(f"""
             import gc

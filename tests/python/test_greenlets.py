@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ranges, samples and calls of greenlets, and of gevent's: each is on the greenlet that it belongs
-to, whichever runs in between and however one ends. ANNOT_TEST_GREENLETS says how many random ones
-there are (800)."""
+"""Ranges, samples and calls of greenlets, and of gevent's: each is on its own greenlet, whichever
+greenlets run in between and however one ends. ANNOT_TEST_GREENLETS: number of random ones (800)."""
 
 import collections
 import importlib.util
@@ -31,7 +30,7 @@ def needs(package):
 
 class GreenletsTest(RecordingTest):
     def tracks(self):
-        """{label of a track: [(depth, name)] by begin}, and what ended there, by end."""
+        """{label of a track: [(depth, name)] by start}, and the ranges that ended there, by end."""
         text = harness.run([ANNOT, "cat", "-j", str(self.folder / "out.annot")]).stdout
         self.lines = list(map(json.loads, text.splitlines()))
         begun, self.ended = collections.defaultdict(list), collections.defaultdict(list)
@@ -81,7 +80,7 @@ class Model(GreenletsTest):
             if ranges[0][1] in ("Model.run", "run") and len(ranges) > 1:
                 tracks[ranges[1][1]] = ranges
         for name, ranges in told["expected"].items():
-            if ranges:  # else it was thrown something before it began
+            if ranges:  # without ranges, an exception was thrown into it before it began
                 self.assertEqual(tracks.pop(name)[1:],
                                  [(depth + 1, what) for depth, what in ranges], name)
         self.assertEqual(tracks, {})
@@ -231,7 +230,7 @@ class Places(GreenletsTest):
     """
 
     def test_one_that_a_task_runs_is_the_tasks(self):
-        """As SQLAlchemy does: blocking code in a greenlet, which lets its task await for it."""
+        """Like SQLAlchemy: blocking code in a greenlet, which makes its task await."""
         tracks = self.record_tracks(self.TASKS)
         for number in range(4):
             self.assertEqual(tracks[f"asyncio tasks/request (r{number})"], [
@@ -245,7 +244,7 @@ class Places(GreenletsTest):
                                         ("request", "leaf"): 24}, mode)
 
     def test_a_loop_that_a_greenlet_runs(self):
-        """As Playwright does: the loop gives way to the main greenlet in the middle of a step."""
+        """Like Playwright: the loop switches to the main greenlet in the middle of a step."""
         tracks = self.record_tracks("""
             import asyncio
 
@@ -425,7 +424,7 @@ class Gevent(GreenletsTest):
 
 
 class Observed(GreenletsTest):
-    """What observers of pools and imports see of greenlets that stand in for threads."""
+    """Observers of pools and imports, with greenlets in place of threads."""
 
     LATE_NS = 10_000_000  # between the ends of a task and of its function, mostly
 
@@ -447,7 +446,7 @@ class Observed(GreenletsTest):
         return events
 
     def nested(self, events):
-        """[(name, name of what is around it or None, depth, duration)] of one track."""
+        """[(name, name of the enclosing range or None, depth, duration)] of one track."""
         open_names, ranges = [], []
         for line in events:
             if line["event"] == "begin":
@@ -461,7 +460,7 @@ class Observed(GreenletsTest):
         return ranges
 
     def check_main(self):
-        """The main greenlet's ranges, and no observer's, are the thread's."""
+        """The thread's ranges are those of the main greenlet, without any of an observer."""
         pushed = [(line["depth"], line["name"]) for line in self.lines
                   if line["event"] == "begin" and line.get("kind") == "pushed"]
         turns = [line for line in pushed if line[1].startswith("main")]
@@ -488,7 +487,7 @@ class Observed(GreenletsTest):
 
     @staticmethod
     def late(track):
-        """How much longer each task takes than the one range inside of it."""
+        """How much longer each task takes than the single range inside of it."""
         around = [dur_ns for name, _, _, dur_ns in track if name == "work"]
         inside = [dur_ns for name, _, _, dur_ns in track if name.startswith("work ")]
         assert len(around) == len(inside)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Annotating takes no more memory the longer it goes on, whoever records.
+"""The memory of annotating does not grow with time, with and without a recorder.
 
-ANNOT_TEST_RANGES says how many ranges there are: a million if it is not set; ten million is for
-those who want to be sure.
+ANNOT_TEST_RANGES: number of ranges, by default a million; ten million for a thorough run.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports are nested ranges, the same ones that -X importtime tells, and nothing else changes."""
+"""Imports are nested ranges, equal to those of -X importtime, without other changes."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import harness
 from harness import ANNOT
 from observed_lines import ObservedTest
 
-# What a program sees of its imports: tracebacks of all the ways to fail, and what is left behind.
+# A program's view of its imports: tracebacks of all failures, and the modules that remain.
 FAILURES = """
     import importlib, os, tempfile, threading, traceback
     folder = tempfile.mkdtemp()
@@ -91,7 +91,7 @@ class Imports(ObservedTest):
         text = harness.run([ANNOT, "report", "--sort", "self", "--limit", "0", recording]).stdout
         ranges, imports = (text.split(f"\n{title}")[1].split("\n\n")[0].splitlines()
                            for title in ("ranges\n", "imports of Python modules"))
-        # "(~ from fewer ..." explains marks, where there are some.
+        # "(~ from fewer ..." explains "~" marks, if any.
         self.assertEqual([line.split()[0] for line in ranges if not line.startswith("(~")],
                          ["range", "own", "(imports)", "(outside)", "(sum)"])
         rows = {line.split()[0]: line.split() for line in imports[2:]}
@@ -113,7 +113,7 @@ class Imports(ObservedTest):
 
     @staticmethod
     def spelled(nanoseconds):
-        """As in tables: four digits and a unit."""
+        """Formats like the tables: four digits and a unit."""
         for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
             if nanoseconds >= size:
                 return [f"{nanoseconds / size:#.4g}".rstrip("."), unit]
@@ -169,7 +169,7 @@ class Imports(ObservedTest):
 
 
 def told_by_importtime(text):
-    """[(module, depth, microseconds with all inside)], in order of their ends."""
+    """[(module, depth, inclusive microseconds)], in order of their ends."""
     pattern = re.compile(r"import time: +\d+ \| +(\d+) \| ( *)(\S+)$")
     found = map(pattern.match, text.splitlines())
     return [(match[3], len(match[2]) // 2, int(match[1])) for match in found if match]

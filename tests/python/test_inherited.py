@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ranges follow work into threads: what a thread of an executor does for somebody lies inside of
-what that one had open, in paths, samples and waits, and is counted once."""
+"""Ranges follow work into threads: work in an executor's thread lies inside the ranges that the
+submitter had open, in paths, samples and waits, and is counted once."""
 
 import importlib.util
 import json
@@ -44,7 +44,7 @@ class InheritedTest(RecordingTest):
                 if row["path"] and not row["path"].endswith(BY_POOLS)}
 
     def check_paths(self, source, where, **others):
-        """where: {what was open around parse: how often}; others: {range: how often}"""
+        """where: {path of ranges around parse: count}; others: {range: count}"""
         self.record_program(source)
         expected = dict(others)
         for path, count in where.items():
@@ -76,7 +76,7 @@ class Asyncio(InheritedTest):
                           for path in ("", "/request", "/copied", "/plain", "/plain/lib:more")})
 
     def test_tasks_made_inside_keep_what_was_open(self):
-        """gather and, before 3.12, wait_for make tasks of what they wait for."""
+        """gather and, before 3.12, wait_for wrap awaitables in tasks."""
         self.check_paths("""
             async def work(text):
                 with annotate("w"):
@@ -170,7 +170,7 @@ class Executors(InheritedTest):
             **{"work": 1, "work/lib:part": 1, "mapped": 1, "left early": 1})
 
     def test_tasks_of_tasks(self):
-        """A task that goes on and on makes no path that does."""
+        """A long chain of tasks does not make an ever longer path."""
         self.record_program("""
             with ThreadPoolExecutor(2) as executor:
                 def outer():
@@ -229,8 +229,8 @@ class Executors(InheritedTest):
                          {"work": 1, "work/python:fails": 1, "work/python:Event.wait": 1})
 
     def test_recording_begins_and_ends_in_the_middle(self):
-        """Of what was submitted before, nobody knows what was open; what began before it ended is
-        closed by nobody's pop."""
+        """Work submitted before the recording inherits no ranges; ranges inherited within it are
+        not closed by pops after its end."""
         path = self.script(HEAD + harness.textwrap.dedent("""
             import pyannot
             from pyannot import observe
@@ -324,7 +324,7 @@ class Sums(InheritedTest):
         for path, seconds in ((f"{request}/python:to_thread/python:spin", 0.3),
                               ("work/python:spin", 0.4)):
             self.assertAlmostEqual(ranges[path]["cpu_ns"] / 1e9 / seconds, 1, delta=0.15)
-        self.assertLess(ranges["work"]["cpu_ns"], 0.05e9)  # it waits for them
+        self.assertLess(ranges["work"]["cpu_ns"], 0.05e9)  # it waits for the threads
 
     def test_samples_and_waits_lie_inside(self):
         self.record_program(self.BODY, options=["--rate", "499"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What reports show of a program is the same wherever pyannot lies: in the build, in the
-site-packages of an environment, in a folder that pip was given (--target)."""
+"""Reports of a program are the same wherever pyannot is installed: in the build, in the
+site-packages of an environment, in pip's --target folder."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""pyannot on every CPython of this machine (interpreters.py says where it looks): its tests, and
-threads that annotate in all ways at once, pass there too. On the builds without a global lock the
-module must not bring it back. ANNOT_TEST_INTERPRETERS=all runs more tests on each."""
+"""pyannot on every CPython of this machine (interpreters.py has the places): its tests, and threads
+that annotate in all ways at once, pass there too. On builds without a global lock the module must
+not enable it. ANNOT_TEST_INTERPRETERS=all runs more tests on each."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from harness import ANNOT, HERE, RecordingTest
 ALL = os.environ.get("ANNOT_TEST_INTERPRETERS") == "all"
 TESTS = ["api", "inherited"] + ["recording", "filter", "pools", "subinterpreters",
                                 "async_statements", "preload"] * ALL
-# A test as all others are: what it prints tells where it ran.
+# An ordinary test: its output shows where it ran.
 ANY_TEST = f"""
     import sys, unittest
     sys.path.insert(0, {str(HERE)!r})
@@ -52,7 +52,7 @@ class Interpreters(RecordingTest):
             self.check_watching(interpreter, environment)
 
     def check_watching(self, interpreter, environment):
-        """What one thread has watched no longer, the others may be about to ask."""
+        """One thread stops watching tasks while others may be about to query them."""
         record = [ANNOT, "record", "--python", "none", "--no-sample", "--force", "-o",
                   str(self.folder / "watching.annot"), "--"]
         program = [str(HERE / "watching_program.py"), "20000"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Nothing that a Python process recorded is lost, however it was started and however it ends,
-and whether or not the collector lives: what the children counted themselves is what is there."""
+"""All records of a Python process arrive, however it was started and however it ends, with a live
+or a dead collector: the recording equals the children's own counts."""
 
 import pathlib
 import signal
@@ -44,7 +44,7 @@ class KillMatrix(RecordingTest):
         self.wait_for(pathlib.Path(f"{self.counts}.finished").exists)
         harness.run([ANNOT, "recover"], env=self.environment, cwd=self.folder)
         self.assert_directory_clean()
-        # Killed before its first chunk was written, recover makes a recording of its own.
+        # If it was killed before its first chunk was written, recover makes a new recording.
         recovered = [*self.folder.glob("recovered-*.annot"), self.folder / "out.annot"]
         self.check(method, Recording(recovered[0]))
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tasks of a program that was started without annot: nobody asked for observers before a recording
-of it begins."""
+"""Tasks of a program that was started without annot: observers start only with a recording."""
 
 import collections
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""No call leaves anything behind: neither references (on debug builds of Python, which count them)
-nor memory. ANNOT_LEAK_CALLS (100) and ANNOT_LEAK_RANGES (1000000) make it longer."""
+"""No call leaks references (on debug builds of Python, which count them) or memory.
+ANNOT_LEAK_CALLS (100) and ANNOT_LEAK_RANGES (1000000) make it longer."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from harness import ANNOT, HERE, RecordingTest
 
 CALLS = os.environ.get("ANNOT_LEAK_CALLS", "100")
 RANGES = int(os.environ.get("ANNOT_LEAK_RANGES", "1000000"))
-GROWTH_KIB = 512  # what an allocator may keep or give back; a leak of 1 byte a range is more
+GROWTH_KIB = 512  # an allocator's variation; a leak of 1 byte per range exceeds it
 
 MANY_RANGES = """
     import pyannot
@@ -57,7 +57,7 @@ class Leaks(RecordingTest):
                 output = json.loads(harness.run(command, env=environment).stdout)
                 self.assertEqual(output["enabled"], recorded)
                 for name, growth in output["growth"].items():
-                    # Of a thousand calls; one that leaks leaves at least that.
+                    # Per thousand calls: a leaking call leaves at least as many.
                     self.assertLess(max(growth), 500, f"{name}: [references, blocks] {growth}")
 
     def test_no_call_leaves_memory(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Lines that are counted, against what the interpreter itself tells of the same program, on
-three CPythons of this machine; and their times against sleeps."""
+"""Compares line counts with the interpreter's own counts of the same program, on three CPythons of
+this machine; and the times of lines with sleeps."""
 
 import collections
 import concurrent.futures
@@ -27,7 +27,7 @@ COUNTED = "lines_program.py,-finish,-note,-local,-forked,-main,-leave," \
     "-count,-monitored"
 LEFT_OUT = {"<module>", "main", "finish", "note", "local", "forked", "leave", "Shape",
             "count", "monitored"}
-# At least so many milliseconds, by function and line.
+# Least milliseconds, by function and line.
 SLEPT = {("outer", "time.sleep(0.03)"): 30, ("outer", "again(2)"): 20,
          ("inner", "time.sleep(0.02)"): 40, ("again", "time.sleep(0.01)"): 20}
 
@@ -108,13 +108,13 @@ class LineCounts(RecordingTest):
             for key, slept in expected.items():
                 self.assertGreaterEqual(by_text[key], SLEPT[key] - 0.5, (interpreter, key))
                 self.assertAlmostEqual(by_text[key], slept, delta=5, msg=(interpreter, key))
-            # while a function runs again inside of a line, that has no time
+            # a line gets no time while its function runs recursively inside it
             self.assertLess(by_text["again", "again(n - 1)"], 5, interpreter)
 
         self.each(check)
 
     def own_times(self, interpreter, path, *options):
-        """Milliseconds of lines without what is traced itself, by function and text."""
+        """Milliseconds of lines without traced callees, by function and text."""
         rows = self.lines(interpreter, path, ("sleeps",), *options)
         texts = PROGRAM.read_text().splitlines()
         return {(name, texts[line - 1].strip()): row["self_ns"] / 1e6
@@ -129,7 +129,7 @@ class LineCounts(RecordingTest):
                                      f"--trace-functions={mode}")
                 self.assertGreaterEqual(own[nap], 29.5, (interpreter, mode))
                 self.assertLess(max(own[call], own[again]), 5, (interpreter, mode))
-            # the lines of inner() are counted, those of again() are nobody's
+            # the lines of inner() are counted, those of again() belong to no counted function
             own = self.own_times(interpreter, path, "--trace-lines", "outer,inner")
             self.assertLess(own[call], 5, interpreter)
             self.assertGreaterEqual(own["inner", "time.sleep(0.02)"], 39.5, interpreter)
@@ -151,7 +151,7 @@ class LineCounts(RecordingTest):
                                     **environment)["line_counts"]
                 calls = {row["name"].split(".")[-1]: row["hits"] for row in table}
                 self.assertEqual(set(calls), names, interpreter)
-                self.assertEqual(calls["late"], 3, interpreter)  # not what ran before
+                self.assertEqual(calls["late"], 3, interpreter)  # without calls from before
                 self.assertEqual(calls["area"], 2, interpreter)
 
         self.each(check)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Functions of the standard library that pyannot stands in for look as they do without it: to
-inspect, pydoc, pickle, copy and unittest.mock. The same questions, with a recorder and without."""
+"""Wrapped functions of the standard library look like the originals to inspect, pydoc, pickle, copy
+and unittest.mock. Runs the same queries with a recorder and without."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ class Looks(RecordingTest):
         self.assertEqual(plain.stdout.splitlines(), recorded.stdout.splitlines())
         self.assertEqual(plain.stderr, "0\n")
         count = int(recorded.stderr.splitlines()[0])
-        # Of 22, and one that a version has otherwise is left alone. Those of C stay themselves.
+        # Of 22; functions that a version implements differently, and those in C, are not wrapped.
         self.assertGreaterEqual(count, 21)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs made at random: their calls, in the order in which they begin, go on and end in each
-thread, where they were counted, and how often their lines ran, against what the interpreter tells.
+"""Random programs: compares the order in which calls begin, resume and end on each thread, the
+counts of calls, and the counts of lines with the interpreter's own events.
 
-ANNOT_EXAMPLES=N: hypothesis makes N of them, on all CPythons of this machine, and makes those small
-that fail; else a few are made from fixed seeds."""
+ANNOT_EXAMPLES=N: hypothesis makes N programs, on all CPythons of this machine, and minimizes
+failing ones; else a few are made from fixed seeds."""
 
 import collections
 import concurrent.futures
@@ -34,7 +34,7 @@ def first_difference(expected, told):
 
 
 def inside_module(events):
-    """Of the main thread, what the reference sees: what the module does before its end."""
+    """The part of the main thread that the reference covers: from the module's start to its end."""
     ends = [i for i, event in enumerate(events) if event == "-<module>"]
     return events[1:ends[-1]] if events[:1] == ["+<module>"] and ends else events
 
@@ -54,7 +54,7 @@ def paths(threads):
 
 
 class Program:
-    """One of them, on one interpreter."""
+    """One program on one interpreter."""
 
     def __init__(self, test, interpreter, package, source):
         self.test, self.interpreter = test, interpreter
@@ -62,7 +62,7 @@ class Program:
         self.folder.mkdir(exist_ok=True)
         self.file = self.folder / "made_program.py"
         self.file.write_text(source)
-        # Where other recordings begin and end, calls are parted.
+        # The start and end of other recordings split calls.
         self.environment = dict(os.environ, PYTHONPATH=f"{package}:{HERE}",
                                 ANNOT_DIR=harness.private_directory())
         self.environment.pop("ANNOT_PYTHON", None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Bad input and bad moments: whatever a program does with annotations, and whenever, it goes on as
-it would without them, and what is recorded is right."""
+"""Bad input and bad moments: whatever a program does with annotations, and whenever, it continues
+as it would without them, and the recording is correct."""
 
 import os
 import subprocess
@@ -133,7 +133,7 @@ class Names(harness.RecordingTest):
 
 class Pairs(harness.RecordingTest):
     def told(self, words):
-        """How often `annot info` counted something."""
+        """The count that `annot info` prints for these words."""
         for line in harness.run([harness.ANNOT, "info", str(self.folder / "out.annot")]).stdout \
                 .partition("remarkable calls")[2].splitlines():
             if words in line:
@@ -286,7 +286,7 @@ class Pairs(harness.RecordingTest):
 
 class Moments(harness.RecordingTest):
     def shut_down(self, *arguments):
-        """Ranges of the program, which says nothing, with a recorder or without."""
+        """The ranges of the program, which prints nothing with or without a recorder."""
         path = self.script(SHUTDOWN)
         alone = [sys.executable, str(path), *arguments]
         for command in (alone, self.command(path, *arguments)):
@@ -396,7 +396,7 @@ class Moments(harness.RecordingTest):
 
 
 class Directories(harness.RecordingTest):
-    """$ANNOT_DIR that is none: the program runs, and status() says why it is not recorded."""
+    """Unusable $ANNOT_DIR: the program runs, and status() says why it is not recorded."""
 
     PROGRAM = """
         import pyannot
@@ -434,7 +434,7 @@ class Directories(harness.RecordingTest):
                 self.assertNotIn(status, ("", "recording", "nobody records"))
 
     def test_an_empty_one_counts_as_none_and_a_relative_one_is_what_it_says(self):
-        # The user's own, where somebody may be recording: the program ends well in any case.
+        # The user's own directory, where a recording may run: the program must exit normally.
         self.run_in("", enabled=("False", "True"))
         self.assertEqual(self.run_in("relative"), "nobody records")
         self.assertTrue((self.folder / "relative" / "wake").exists())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Random programs of ranges, threads, tasks, generators, exceptions and forks: the recording holds
-what the model says, in its order, under its parents, and nothing else.
+"""Random programs of ranges, threads, tasks, generators, exceptions and forks: the recording equals
+the model, in order and in parents.
 
-An example is a list of programs that run in one process, so that hundreds cost seconds.
-ANNOT_NESTING_EXAMPLES tells how many examples to try (20; 8 programs each on average). Of a
-failing one the programs are printed that did it, as JSON that nesting_program.py takes.
+An example is a list of programs that run in one process, so that hundreds take seconds.
+ANNOT_NESTING_EXAMPLES: number of examples (20; 8 programs each on average). Prints the programs of
+a failing example as JSON for nesting_program.py.
 """
 
 import json
@@ -25,7 +25,7 @@ except ImportError:
 PROGRAM = HERE / "nesting_program.py"
 EXAMPLES = int(os.environ.get("ANNOT_NESTING_EXAMPLES", "20"))
 RANGES = ("plain_with", "kept_with", "pushed", "call")
-# What the mutations of nesting_program.py must be found in.
+# Programs in which the mutations of nesting_program.py must be detected.
 ONE_OF_EACH = [["pushed", "a", [["mark", "b"]]], ["start", 0, "a"], ["end", 0]]
 
 
@@ -64,7 +64,7 @@ def made_slots(names):
 
 
 def made_tasks(names, leaves):
-    """Some tasks that take turns. Marks are none of theirs: these belong to the thread."""
+    """Some tasks that take turns. They have no marks: these belong to the thread."""
     plain = st.tuples(st.sampled_from(RANGES), names, st.lists(leaves, max_size=2))
 
     def around(nodes):
@@ -80,7 +80,7 @@ def made_tasks(names, leaves):
 
 
 def numbered(bodies):
-    """Gives each stream and each of its tracks a name of its own."""
+    """Gives each stream and each of its tracks a unique name."""
     programs = []
     for index, body in enumerate(bodies):
         root = f"program {index}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.nvtx: what programs say with the nvtx package's names arrives in recordings."""
+"""pyannot.nvtx: calls with the nvtx package's names arrive in recordings."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ except ImportError:
 
 class NvtxTest(harness.RecordingTest):
     def events(self, source, *kinds, options=(), **environment):
-        """The program's events, as `annot cat` tells them, without those of pyannot itself."""
+        """The program's events from `annot cat`, without those of pyannot itself."""
         self.environment.update(environment)
         text = "import pyannot.nvtx as nvtx\n" + harness.textwrap.dedent(source)
         self.record(self.script(text), options=["--no-sample", *options])
@@ -27,7 +27,7 @@ class NvtxTest(harness.RecordingTest):
                 if event["event"] in kinds and event.get("domain") != "python"]
 
     def outcome(self, source, **environment):
-        """What a program prints that nobody records."""
+        """The output of a program without a recorder."""
         done = subprocess.run([sys.executable, "-c", "import pyannot.nvtx as nvtx\n" + source],
                               env=dict(self.environment, **environment), text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.nvtx beside the nvtx package: signatures, enumerations, and what calls give, each way
-with a tool and without. ANNOT_TEST_PYTHON is an interpreter that has the package; without it these
-are skipped.
+"""Compares pyannot.nvtx with the nvtx package: signatures, enumerations, and outcomes of calls,
+each with a tool and without. ANNOT_TEST_PYTHON is an interpreter that has the package; without it
+these are skipped.
 
 NVTX_TOOL, set by meson, is a library that attaches to NVTX and does nothing: with it the package's
 domains are real.
@@ -27,7 +27,7 @@ def run_cases(module, **environment):
 
 
 def package_version():
-    """Of the nvtx package, or None."""
+    """The version of the nvtx package, or None."""
     program = "import importlib.metadata as m, nvtx, pyannot; print(m.version('nvtx'))"
     done = subprocess.run([PYTHON, "-c", program], stdout=subprocess.PIPE, text=True, check=False,
                           stderr=subprocess.DEVNULL)

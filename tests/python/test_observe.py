@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pyannot.observe is made of: calls after an import, and lists of parts."""
+"""The basis of pyannot.observe: calls after an import, and lists of parts."""
 
 import importlib.util
 import pathlib
@@ -99,7 +99,7 @@ class WhenImported(unittest.TestCase):
 
 
 class OtherWrapper:
-    """What stands in the place of a method when another tool was first (wrapt)."""
+    """Replacement of a method by another tool that came first (wrapt)."""
 
     def __init__(self):
         self.__qualname__ = "Owner.method"

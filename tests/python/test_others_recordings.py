@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of the same user that begin and end meanwhile change nothing of a recording: programs
-are recorded alone, and again while others come and go at the same points of the program."""
+"""Concurrent recordings of the same user do not change a recording: programs are recorded alone,
+and again while other recordings begin and end at the same points of the program."""
 
 import os
 import pathlib
@@ -112,7 +112,7 @@ main()
 
 
 class Other:
-    """Somebody else's recording, of a program of theirs."""
+    """Another recording, of another program."""
 
     def __init__(self, path, environment):
         command = ["sh", "-c", "echo up; exec cat"]
@@ -126,7 +126,7 @@ class Other:
 
 
 class Attached:
-    """The same, attached to a program that runs already."""
+    """Another recording, attached to a running program."""
 
     def __init__(self, path, environment):
         self.target = subprocess.Popen(
@@ -148,7 +148,7 @@ class Attached:
 
 class OthersTest(ObservedTest):
     def record_among(self, source, other, options):
-        """The recording's lines, without what differs from run to run."""
+        """The recording's lines, without the parts that vary from run to run."""
         path = self.script(HEAD.replace("POINTS", str(POINTS)) + f"POINTS = {POINTS}\n" + source)
         target = subprocess.Popen(self.command(path, options=["--no-sample", *options]),
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -198,7 +198,7 @@ KEPT = ("event", "kind", "name", "domain", "category", "depth", "unfinished", "t
 
 
 def without_times(line):
-    """As text; "" for what comes as it pleases."""
+    """A line as text; "" for events that vary."""
     if line.get("name") in SELDOM:
         return ""
     kept = {key: line[key] for key in KEPT if key in line}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Calls and lines of threads that run at once: each is told, once, where it was made. On the newest
-CPython of this machine, and on all that are free-threaded."""
+"""Calls and lines of parallel threads: each is recorded once, on its thread. On the newest CPython
+of this machine, and on all free-threaded ones."""
 
 import collections
 import functools
@@ -34,7 +34,7 @@ def traced_interpreters():
 
 
 def paths_of(lines):
-    """How often each path of calls began; of a call that goes on only that it is open."""
+    """How often each path of calls began; resumed calls only count as open."""
     counts, stacks = collections.Counter(), collections.defaultdict(list)
     for line in lines:
         stack = stacks[line.get("process_index"), line.get("thread_index")]
@@ -173,7 +173,7 @@ class ParallelCalls(RecordingTest):
 
 
 def sum_by_end(counts):
-    """By function, whatever called it."""
+    """Sums counts by function, for all callers."""
     sums = collections.Counter()
     for path, count in counts.items():
         sums[path.split("/")[-1]] += count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Payloads: what is taken, what is refused, and what arrives in a recording."""
+"""Payloads: accepted values, refused values, and their form in a recording."""
 
 import collections
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example pipeline: a recording of it holds exactly what the program says it did."""
+"""The example pipeline: its recording holds exactly the work that the program reports."""
 
 import collections
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Of eight tasks of a pool eight are in the recording, whatever starts the workers and whatever
-ends them; and the program does what it does when nobody looks.
+"""All eight tasks of a pool are in the recording, however the workers start and end, and the
+program behaves as it does without a recorder.
 
-Each kind of pool and each ending is run with one way to start processes, in turn; with
+Each kind of pool and each ending is run with one of the ways to start processes, in turn; with
 ANNOT_POOL_MATRIX=whole with all of them. `pool_matrix.py` prints the table for other tools, too.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tables of pools and of their workers against what the workers know by their own clocks: which
-tasks each had, and how long it was in them. The parts of a worker's time are exact."""
+"""Compares the tables of pools and workers with the workers' own clocks: the tasks of each worker
+and the time in them. The parts of a worker's time are exact."""
 
 import collections
 import json
@@ -70,7 +70,7 @@ class PoolWorkers(RecordingTest):
         return report["pools"], report["pool_workers"], truth
 
     def check_worker(self, row, truth):
-        """Of one worker; `truth` are its tasks."""
+        """Checks one worker; `truth` are its tasks."""
         self.assertEqual(row["task_count"], len(truth))
         self.assertEqual(row["item_count"], len(truth))
         self.assertEqual(row["worker_ns"], row["busy_ns"] + row["idle_before_ns"] +

@@ -52,12 +52,12 @@ class PoolTest(RecordingTest):
         return recording
 
     def run_unseen(self):
-        """What the last program prints without all of this."""
+        """The output of the last program without a recorder."""
         command = [sys.executable, self.folder / "program.py", "fork", "--unseen"]
         return harness.run(command, env=self.environment).stdout
 
     def tasks(self):
-        """{(function, kind of workers): row} of the report."""
+        """The report's rows: {(function, kind of workers): row}."""
         path = str(self.folder / "out.annot")
         report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
         return {(row["function"], row["workers"]): row for row in report["tasks"]}
@@ -77,13 +77,13 @@ class PoolTest(RecordingTest):
             self.assertEqual(sum(part["total_ns"] for part in row["parts"]), row["total_ns"])
 
     def check_errors(self, recording, *errors):
-        """(name of a range, what left it)"""
+        """errors: (name of a range, exception that left it)."""
         told = {(event["name"], event["args"]["exception"].rpartition(".")[2])
                 for event in recording.ranges if "exception" in event["args"]}
         self.assertEqual(told, set(errors))
 
     def check_arrows(self, recording, count):
-        """Each begins on one thread, in a range, and goes on to another."""
+        """Each arrow begins in a range of one thread and leads to another thread."""
         begins = {event["id"]: event for event in recording.events if event["ph"] == "s"}
         ends = {event["id"]: event for event in recording.events if event["ph"] == "f"}
         self.assertEqual(begins.keys(), ends.keys())
@@ -188,7 +188,7 @@ class Pools(PoolTest):
                          [*range(63, 0, -1), 0, 0, 0])  # twice for workers that become idle
 
     def test_each_recording_is_told_the_counters(self):
-        """Also if they are what the one before was told last."""
+        """Also if they equal the last values of the recording before."""
         path = self.script(START + textwrap.dedent("""
             import pyannot, time
             pool = context.Pool(1)
@@ -241,7 +241,7 @@ class Pools(PoolTest):
                              {None, "start process", "start-up"})
 
     def test_a_worker_that_is_terminated_in_send_is_complete(self):
-        """The parent has the result, and the worker no time to tell that it was sent: it stays in
+        """The parent has the result, but the worker cannot record that it was sent: it stays in
         the call that wrote it, until `with` terminates it."""
         for method in METHODS:
             with self.subTest(method=method):
@@ -351,7 +351,7 @@ class Executors(PoolTest):
         self.assertEqual(set(self.tasks()), {("add", "threads"), ("square", "threads")})
 
     def test_what_is_never_run_is_not_told_as_run_and_waits_no_more(self):
-        """Cancelled, dropped by the executor's end, refused by the pickler, left in a pool."""
+        """Tasks cancelled, dropped at the executor's end, refused by pickle, left in a pool."""
         recording = self.run_pool("""
             import threading, time
             def cancel_most(executor, wait, go_on):
@@ -393,7 +393,7 @@ class Executors(PoolTest):
 
     @unittest.skipUnless(importlib.util.find_spec("joblib"), "joblib is not installed")
     def test_joblib(self):
-        """How many calls a task has is joblib's choice."""
+        """joblib chooses the number of calls per task."""
         (self.folder / "sitecustomize.py").write_text(  # its workers do not import the program
             "from pyannot import observe\nobserve.start('pools')\n")
         path = f"{self.folder}:{os.environ['PYTHONPATH']}"
@@ -413,7 +413,7 @@ class Executors(PoolTest):
 
     @unittest.skipUnless(importlib.util.find_spec("joblib"), "joblib is not installed")
     def test_annotated_functions_of_a_script_run_in_joblib(self):
-        """Its workers do not have the script: functions travel with their code."""
+        """joblib's workers lack the script: functions are sent with their code."""
         for wrapper in ("annotate", "nvtx.annotate()"):
             with self.subTest(wrapper):
                 recording = self.record(f"""
@@ -459,7 +459,7 @@ class Executors(PoolTest):
 
 
 class Nothing(PoolTest):
-    """What the program sees is as without."""
+    """The program's view is the same as without a recorder."""
 
     def test_the_program_prints_the_same(self):
         """Results, errors with the traceback of the worker, and what goes through the pipes."""
@@ -568,7 +568,7 @@ class Nothing(PoolTest):
             harness.run([sys.executable, path, method], env=self.environment)
 
     def test_pipes_are_closed_with_the_pool(self):
-        """A hook keeps no connection alive: no descriptor is left, without a collection."""
+        """Hooks keep no connection alive: no descriptor stays open, even without a collection."""
         self.run_pool("""
             import gc, time
             def count():

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The parts of a task's way against clocks that the tasks read themselves.
+"""Compares the parts of a task's time with clocks that the tasks read themselves.
 
 Each task stamps CLOCK_MONOTONIC where its argument is unpickled, where it begins and ends, and
 where its result is pickled; the parent stamps submission, and where the result is unpickled. The
-stamps lie inside of the parts, or outside, so that sums are bounded from both sides whatever the
-machine does meanwhile; the distance between both bounds is what 1 % is asked of, in the best of
-several runs.
+stamps lie inside of the parts, or outside, so that sums are bounded from both sides however busy
+the machine is; in the best of several runs the distance between both bounds must be below 1 %.
 """
 
 import json
@@ -100,12 +99,12 @@ SLOW_START = """
             pool.join()
 """
 TASKS, WORKERS, TRIES = 50, 2, 6
-CLOCK_NS = 2_000  # what a conversion of clocks may be off, a task
+CLOCK_NS = 2_000  # error of a conversion of clocks, per task
 
 
 class Truth(RecordingTest):
     def measure(self, kind, method):
-        """(what the report tells of the function, the stamps, the wall time)"""
+        """(the report's row of the function, the stamps, the wall time)"""
         recording = self.record(PROGRAM, kind, method, TASKS, options=["--no-sample"])
         self.assertEqual(recording.lost(), 0)
         told = json.loads(self.output)
@@ -120,20 +119,20 @@ class Truth(RecordingTest):
         return {"whole": rows[0], **parts}, told["stamps"], told["wall"]
 
     def check_way_to_worker(self, kind, parts, pickled):
-        """The pool's thread pickles while nobody has the task yet: an executor's does not tell."""
+        """The pool's thread pickles before a worker has the task; an executor's is not recorded."""
         if kind == "executor":
             self.assertNotIn("hand over", parts)
             return
         hand_over = parts["hand over"]["total_ns"]
         self.assertGreaterEqual(hand_over, pickled - TASKS * CLOCK_NS)
         self.assertLess(hand_over, pickled + parts["queued"]["total_ns"])
-        # The parts are told apart here; below, stamps know the time until the worker has it.
+        # Separates the parts; the stamps below only give the time until the worker has the task.
         for part in ("hand over", "worker start"):
             parts["queued"]["total_ns"] += parts.pop(part, {"total_ns": 0})["total_ns"]
 
     def bounds(self, stamps):
-        """{part: (least, most)} of the sums. "queued" and "waiting" have one neighbour each that
-        no stamp can divide: the library's own reading of the pipe."""
+        """{part: (least, most)} of the sums. No stamp separates "queued" and "waiting" from one
+        neighbour each: the library's own reading of the pipe."""
         def total(begin, end):
             return sum(stamp[end] - stamp[begin] for stamp in stamps)
 
@@ -161,7 +160,7 @@ class Truth(RecordingTest):
         self.assertLessEqual(row["whole"]["max_ns"], wall)
 
     def error(self, row, stamps):
-        """The largest distance of a part from the stamps, as a part of that."""
+        """The largest relative deviation of a part from the stamps."""
         def total(begin, end):
             return sum(stamp[end] - stamp[begin] for stamp in stamps)
 
@@ -187,7 +186,7 @@ class Truth(RecordingTest):
         self.assertLess(min(errors), 0.01)
 
     def test_workers_that_start_slowly(self):
-        """Two tasks, one for each worker: nobody waits behind another."""
+        """Two tasks, one for each worker: neither waits for the other."""
         self.record(SLOW_START, options=["--no-sample"])
         path = str(self.folder / "out.annot")
         report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`annot record` brings pyannot into each interpreter below the command, and into nothing else.
+"""`annot record` loads pyannot into each interpreter below the command, and into no other process.
 
-The interpreters of this machine are each entered once for every way to start one: those without a
-pyannot say so, which only an interpreter that was entered can."""
+Each interpreter of this machine is entered once for every way to start one: those without a pyannot
+report that, which only an entered interpreter can."""
 
 import collections
 import json
@@ -23,8 +23,8 @@ from pyannot import observe
 
 PRELOADED = "annot-preload.so"
 IS_HERE = "import sys; print('pyannot.observe' in sys.modules)"
-# Whether the interpreter's list of audit hooks still leads into the library; the second word:
-# whether the library is there at all.
+# Prints two words: if the interpreter's list of audit hooks still leads into the library, and if
+# the library is loaded at all.
 HOOKS_LEFT = """
 import ctypes, struct
 maps = [line.split() for line in open("/proc/self/maps")]
@@ -51,7 +51,7 @@ class PreloadTest(RecordingTest):
         super().setUp()
         self.environment.pop("PYTHONPATH", None)
         self.environment.pop("ANNOT_PYTHON")
-        # This very one, which may be made for another interpreter than the build's.
+        # This package, which may be built for another interpreter than the build's.
         self.environment["ANNOT_PYTHON_PATH"] = str(pathlib.Path(observe.__file__).parents[2])
 
     def run_recorded(self, *words, options=(), **changes):
@@ -77,7 +77,7 @@ class PreloadTest(RecordingTest):
 
 class Interpreters(PreloadTest):
     def every_way(self, python):
-        """Commands that each start one interpreter; how many."""
+        """Commands that each start one interpreter, and their number."""
         script = self.script("pass\n")
         (self.folder / "module_here.py").write_text("pass\n")
         quoted = f"'{python}'"
@@ -139,14 +139,14 @@ class Interpreters(PreloadTest):
         self.assertEqual(self.run_recorded(sys.executable, "-c", source, "x"), plain.stdout)
 
     def test_a_start_imports_three_modules(self):
-        """Each more would cost every interpreter as much as all that is done at its start."""
+        """One more import would double the cost of every interpreter's start."""
         source = "import sys; print(sorted(m for m in sys.modules if m.startswith('pyannot')))"
-        # Without site, by whose .pth files anything may be imported.
+        # Without site: its .pth files may import other modules.
         self.assertEqual(self.run_recorded(sys.executable, "-S", "-c", source),
                          "['pyannot', 'pyannot._native', 'pyannot.observe']\n")
 
     def test_the_usual_start_compiles_nothing(self):
-        """bootstrap.py is for those that are not found at once."""
+        """bootstrap.py runs only if pyannot is not found at once."""
         (self.folder / "sitecustomize.py").write_text(
             "import sys\ntexts = []\n"
             "sys.addaudithook(lambda event, args: event == 'compile' and texts.append(args[1]))\n")
@@ -158,10 +158,10 @@ class Interpreters(PreloadTest):
         self.assertEqual(self.counts()["Python processes with pyannot"], 1)
         before = self.run_recorded(sys.executable, "-c", source,
                                    PYTHONPATH=f"{self.broken()}:{path}")
-        self.assertEqual(before, plain.stdout)  # nor where one that is broken comes first
+        self.assertEqual(before, plain.stdout)  # also if a broken one comes first
 
     def broken(self):
-        """A folder in which it cannot be imported."""
+        """A folder with a pyannot that cannot be imported."""
         package = self.folder / "broken/pyannot"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("raise RuntimeError('broken on purpose')\n")
@@ -172,7 +172,7 @@ class Interpreters(PreloadTest):
         self.assertEqual(self.counts()["Python processes with pyannot"], 1)
 
     def test_a_broken_one_is_told_and_the_program_runs(self):
-        """By the preloaded library alone: annot's own would be found."""
+        """With the preloaded library alone: else annot's own package would be found."""
         library = self.run_recorded("sh", "-c", "echo $LD_PRELOAD").strip()
         told = self.run_recorded(
             "env", f"LD_PRELOAD={library}", f"PYTHONPATH={self.broken()}", "ANNOT_PYTHON_PATH=",
@@ -216,7 +216,7 @@ class Children(PreloadTest):
         self.check_arrows(recording)
 
     def check_arrows(self, recording):
-        """Each named child has one that comes from another process."""
+        """Each named child has an arrow from another process."""
         begins = {event["id"]: event for event in recording.events if event["ph"] == "s"}
         ends = [event for event in recording.events if event["ph"] == "f"]
         across = {end["pid"] for end in ends
@@ -273,7 +273,7 @@ class Children(PreloadTest):
         return sorted(name for name in names if not name.endswith("tracker)")), recording
 
     def test_what_a_process_says_stays_its_own(self):
-        """That of a parent is not taken for that of its workers."""
+        """A parent's name is not taken for its workers' names."""
         for method in ("fork", "spawn"):
             with self.subTest(method):
                 names, recording = self.said(method)
@@ -341,7 +341,7 @@ class Children(PreloadTest):
         self.assertNotEqual(begin["pid"], end["pid"])
 
     def test_each_arrow_has_both_its_ends(self):
-        """Whatever starts a process, and none where nobody tells of it: a shell, an exec."""
+        """For each way to start a process; no arrow for unreported starts: a shell, an exec."""
         source = """
             import multiprocessing, os, subprocess, sys
 
@@ -422,7 +422,7 @@ class Delivery(PreloadTest):
         self.assertEqual(len(told), 4)
 
     def test_a_child_of_which_nothing_arrives_is_told(self):
-        """Somebody says so who is not there: no process has number 0, few have this one."""
+        """Its parent does not exist: no process has number 0, and few have this one."""
         source = """
             from pyannot import observe
             observe.getpid = lambda: 4194303
@@ -433,7 +433,7 @@ class Delivery(PreloadTest):
                       self.notes())
 
     def test_subinterpreters_record_if_they_import_it(self):
-        """What is observed without that is the main interpreter's."""
+        """Without the import only the main interpreter is observed."""
         inside = "import pyannot\nwith pyannot.annotate('in the other'): pass\n"
         source = f"""
             try:
@@ -488,7 +488,7 @@ class Choice(PreloadTest):
         self.assertEqual(told, "default\n")
 
     def test_an_interpreter_that_nothing_is_loaded_into_finds_it_by_itself(self):
-        """As those inside of other programs: by the .pth of a folder for packages."""
+        """Like interpreters embedded in other programs: by the .pth in site-packages."""
         package = pathlib.Path(observe.__file__).parents[2]
         site = self.folder / "site"
         site.mkdir()
@@ -527,7 +527,7 @@ class OtherPrograms(PreloadTest):
         self.assertEqual(self.run_recorded("sh", "-c", f"'{program}' 2>&1", **variables), "ran\n")
 
     def check_address_sanitizer(self, *flags, compiler="gcc"):
-        """With the options of whoever starts it and of the program itself, or without any."""
+        """With ASAN_OPTIONS of the caller and of the program itself, and without any."""
         plain = self.build("plain", "-fsanitize=address", *flags, compiler=compiler)
         with self.subTest("options of nobody"):
             self.check_runs(plain)
@@ -559,7 +559,7 @@ class OtherPrograms(PreloadTest):
         self.check_address_sanitizer(compiler="clang")
 
     def test_address_sanitizer_may_have_its_options_to_itself(self):
-        """Ours would take the place of those that `meson test` sets if there are none."""
+        """Options set by annot would replace those that `meson test` sets if there are none."""
         told = self.run_recorded("sh", "-c", "echo ${ASAN_OPTIONS-none}")
         self.assertEqual(told, "none\n")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.read: number for number what `annot cat` and `annot report` tell.
+"""pyannot.read: returns the same numbers as `annot cat` and `annot report`.
 
-$MAKE_TRACE, where meson sets it, writes recordings with all that the format can hold.
+$MAKE_TRACE, where meson sets it, writes recordings with every element of the format.
 """
 
 import array
@@ -35,7 +35,7 @@ def cat(path, *options):
 
 
 def number(value):
-    """As JSON says it: what a double does not hold is a text."""
+    """A number in JSON's form: integers that a double cannot represent are texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[str(value)]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -45,14 +45,14 @@ def number(value):
 
 
 def told(**facts):
-    """A line as a text that can be compared: what is not there is left out."""
+    """A line as a text that can be compared; omits absent fields."""
     return json.dumps({key: value for key, value in facts.items()
                        if value is not None and value != {} and value is not False},
                       sort_keys=True)
 
 
 def line_of(line):
-    """What we compare of a line of `annot cat`."""
+    """The compared fields of a line of `annot cat`."""
     return told(**{key: value for key, value in line.items()
                    if key not in ("process", "thread", "track", "severity", "event")},
                 event="mark" if line["event"] == "log" else line["event"])
@@ -124,8 +124,8 @@ def line_of_sample(row):
 
 
 def plain(value):
-    """Of a document or a report: what JSON has no numbers for (NaN) as texts, other integers
-    as numbers also where JSON has them as texts (beyond 2^53)."""
+    """A document or report with NaN, which JSON lacks, as text, and other integers as numbers,
+    also where JSON has texts (beyond 2^53)."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -142,7 +142,7 @@ TABLES = [("ranges", line_of_range, {"range"}), ("marks", line_of_mark, {"mark",
 
 
 class Agreement(RecordingTest):
-    """Every number of ours against every number of the other outputs."""
+    """Compares every number of pyannot.read with every number of the other outputs."""
 
     def check(self, path):
         recording = pyannot.read(path)
@@ -185,7 +185,7 @@ class Agreement(RecordingTest):
                 self.assertIn(thread, thread.process.threads)
 
     def check_report(self, recording, path):
-        """Sums of the report, from our rows."""
+        """Compares sums of the report with sums of the rows."""
         report = json.loads(subprocess.run([ANNOT, "report", "--json", str(path)],
                                            capture_output=True, check=False).stdout)
         groups = collections.defaultdict(list)
@@ -216,7 +216,7 @@ class Agreement(RecordingTest):
                          list(recording.remarkable_calls.values()))
 
     def check_columns(self, recording):
-        """The same things once more, as columns."""
+        """Checks the same data as columns."""
         columns, strings = recording.ranges.columns(), recording.ranges.columns().strings
         text = dict(enumerate(strings))
         self.assertEqual(len(set(strings)), len(strings))
@@ -250,7 +250,7 @@ class Agreement(RecordingTest):
                          [row[:4] for row in recording.losses])
 
     def check_paths(self, columns, rows):
-        """Parents of rows lead to the same paths."""
+        """Checks that the parents of rows lead to the same paths."""
         paths = []
         for row in range(len(columns.start_ns)):
             name = columns.strings[columns.name[row]] if columns.name[row] >= 0 else ""
@@ -395,7 +395,7 @@ class Reports(RecordingTest):
 
 
 class Reading(RecordingTest):
-    """How it is used."""
+    """Use of the module."""
 
     def make(self, count=2000):
         path = self.folder / "made.annot"
@@ -524,7 +524,7 @@ class Reading(RecordingTest):
                     next(rows)
                 except StopIteration:
                     return
-                except (RuntimeError, ValueError):  # another thread is in it
+                except (RuntimeError, ValueError):  # another thread uses the reader
                     counts["refused"] += 1
                 else:
                     counts["rows"] += 1
@@ -555,7 +555,7 @@ class Reading(RecordingTest):
         count = sum(1 for _ in rows)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         self.assertEqual(count, 180000)
-        self.assertLess(grown, 64 * 1024, "KiB")  # what waits to be put in order, and no more
+        self.assertLess(grown, 64 * 1024, "KiB")  # only the events that wait to be sorted
 
     def test_a_path_of_any_kind(self):
         path = self.make(1)

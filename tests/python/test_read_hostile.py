@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.read of files that are cut, damaged, made to harm, or no recordings at all.
+"""pyannot.read of files that are cut, damaged, hostile, or not recordings.
 
-Each file is read to its end in every way there is, in a process of its own kind, so that a crash is
-told as one. $MAKE_TRACE and $MAKE_HOSTILE, where meson sets them, write the files.
-$ANNOT_HOSTILE_SEEDS: how many (default 40).
+Each file is read to its end in every way, in separate processes, so that crashes are detected.
+$MAKE_TRACE and $MAKE_HOSTILE, where meson sets them, write the files. $ANNOT_HOSTILE_SEEDS: number
+of files (default 40).
 """
 
 import collections
@@ -24,7 +24,7 @@ MAKE_TRACE = os.environ.get("MAKE_TRACE")
 MAKE_HOSTILE = os.environ.get("MAKE_HOSTILE")
 SEEDS = int(os.environ.get("ANNOT_HOSTILE_SEEDS", "40"))
 
-# Reads each file that it is told, says what came of it, a line of JSON each.
+# Reads each file named on its input, prints the outcome of each as a line of JSON.
 READER = """
 import json, resource, sys
 import pyannot
@@ -72,7 +72,7 @@ for line in sys.stdin:
 
 
 class Hostile(RecordingTest):
-    made = "sample"  # what make_trace is asked for
+    made = "sample"  # the kind that make_trace writes
 
     def setUp(self):
         super().setUp()
@@ -115,7 +115,7 @@ class Hostile(RecordingTest):
         return self.read(path)
 
     def check(self, result, good):
-        """An error in words, or a part of what was there, and that it is a part."""
+        """Accepts an error with a message, or a part of the content that is marked as a part."""
         if "error" in result:
             self.assertEqual(result["kind"], "RecordingError", result)
             self.assertIn("cannot read", result["error"])

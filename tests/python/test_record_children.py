@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Children of programs that record themselves, and whether they notice."""
+"""Recorded children of programs that record themselves, and their view of the recording."""
 
 import inspect
 import json
@@ -44,7 +44,7 @@ class Children(Inside):
                          {"task": 60, "command": 1, "forked": 1})
 
     def test_a_child_that_lost_its_parent_is_recorded(self):
-        """A daemon: forked twice, and then another program."""
+        """A daemon: forked twice, then another program by exec."""
         self.run_program("""
             import os, sys, time, pyannot
             code = "import pyannot; pyannot.mark('daemon'); open('done', 'w').close()"
@@ -144,7 +144,7 @@ class Children(Inside):
             """)
 
     def test_the_reaper_of_orphans_has_no_zombie_left(self):
-        """The first process of a container is one."""
+        """The first process of a container is such a reaper."""
         self.run_program("""
             import ctypes, os, time, pyannot
             assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER
@@ -192,7 +192,7 @@ class Children(Inside):
         """
 
     def installed(self, folder):
-        """The environment in which pyannot lies in a folder of that name."""
+        """The environment with pyannot in a folder of that name."""
         package = pathlib.Path(pyannot.__file__).parent
         place = self.folder / folder
         shutil.copytree(package, place / "pyannot", symlinks=True,
@@ -203,7 +203,7 @@ class Children(Inside):
         return start, {"PYTHONPATH": "", "XDG_CACHE_HOME": str(cache), "ANNOT": harness.ANNOT}
 
     def observed(self, folder):
-        """How many processes had pyannot, and the notes, where it lies there."""
+        """The number of processes with pyannot, and the notes, if it is installed there."""
         start, environment = self.installed(folder)
         source = start + inspect.cleandoc(self.START_CHILD)
         output = self.run_program(source, environment=environment)

@@ -14,7 +14,7 @@ from recording_program import Inside
 
 
 class Tables(Inside):
-    """Tables of calls that are printed without a recording to be kept."""
+    """Tables of calls that are printed without keeping a recording."""
 
     FUNCTIONS = """
         import pyannot, sys
@@ -26,7 +26,7 @@ class Tables(Inside):
         """
 
     def calls(self, source, **options):
-        """How often the functions above were called, as it is printed."""
+        """The printed numbers of calls of the functions above."""
         parts = map(inspect.cleandoc, (self.FUNCTIONS, source))
         output = self.run_program("\n".join(parts), **options)
         self.wait_for_collectors()
@@ -338,7 +338,7 @@ class Ends(Inside):
                     with pyannot.annotate("whole"):
                         pass
                     """ + end)
-                self.assertEqual(self.names(), {"whole": 1})  # and no waiting
+                self.assertEqual(self.names(), {"whole": 1})  # without ranges of waits
 
     def test_children_that_the_exit_waits_for_are_recorded_to_their_end(self):
         self.run_program("""
@@ -395,7 +395,7 @@ class Ends(Inside):
         self.assertEqual(self.names("next.annot"), {"next": 1})
 
     def test_an_annot_that_is_gone_sends_no_signal(self):
-        """Many programs have SIGPIPE end them, as the shell's tools do."""
+        """SIGPIPE ends many programs, for example the shell's tools."""
         output = self.run_program("""
             import os, signal, time, pyannot
             from pyannot import _recording
@@ -412,7 +412,7 @@ class Ends(Inside):
         self.assertEqual(output.split(), ["set()", "set()"])
 
     def test_a_program_that_closes_what_it_does_not_know(self):
-        """Its next files get our numbers, and stay its own; the recording is whole."""
+        """Its next files reuse pyannot's numbers and stay unharmed; the recording is complete."""
         output = self.run_program("""
             import os, signal, time, pyannot
             from pyannot import _recording
@@ -443,7 +443,7 @@ class Ends(Inside):
         self.assertIn("annot recover", output)
 
     def test_control_c_while_it_begins_leaves_no_recording_behind(self):
-        """The next one may have the same file."""
+        """The next recording can use the same file."""
         self.run_program("""
             import signal, time, pyannot
             signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a recording holds of a Python program, for each way of annotating."""
+"""The content of recordings of Python programs, for each way of annotating."""
 
 import collections
 import json

@@ -119,7 +119,7 @@ class Numbers(ResultsTest):
             """)
 
     def test_a_program_that_was_just_written_has_its_text(self):
-        for _ in range(3):  # each begins at another moment of a tick
+        for _ in range(3):  # each begins at a different phase of a tick
             self.run_work("""
     with pyannot.record("out.annot", force=True, sample=999) as r:
         spin(0.2)
@@ -204,7 +204,7 @@ class Files(ResultsTest):
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_nothing_is_left_behind(self):
-        """Files, descriptors, children, threads; also of blocks that raise or are interrupted."""
+        """No files, descriptors, children, threads; also if blocks raise or are interrupted."""
         self.run_work("""
     import signal, threading
     def state():
@@ -242,7 +242,7 @@ class Files(ResultsTest):
     else:
         raise AssertionError("a child is left")
             """)
-        self.wait_for_collectors()  # which tell that all is complete a moment before they end
+        self.wait_for_collectors()  # they report it just before
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_forked_children_leave_the_results_alone(self):
@@ -315,7 +315,7 @@ class Refusals(ResultsTest):
         self.assertRegex(output, "samples")
 
     def copy_annot(self):
-        """With the package, as the build lays them out: other users may not enter its folder."""
+        """Copies annot and the package in the build's layout: others may not enter its folder."""
         package = pathlib.Path(pyannot.__file__).parent
         shutil.copytree(package, self.folder / "pyannot" / "pyannot")
         (self.folder / "tools").mkdir()

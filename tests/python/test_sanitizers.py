@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The extension, and libannot inside it, compiled with AddressSanitizer and
-UndefinedBehaviorSanitizer, under the tests of pyannot; every object of Python is a block of malloc
-of its own there. Where a free-threaded Python built with ThreadSanitizer is found, threads that
-annotate in all ways at once run under that, too."""
+UndefinedBehaviorSanitizer, under the tests of pyannot; there each Python object is a separate block
+of malloc. If a free-threaded Python built with ThreadSanitizer is found, threads that annotate in
+all ways at once run under that, too."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ TESTS = ["test_api.py", "leak_program.py 5", "threads_program.py 4 50"]
 
 
 def library_of_compiler(name):
-    """A library of gcc's; None if it is not here."""
+    """The path of a library of gcc, or None if it is not installed."""
     path = harness.run(["gcc", f"-print-file-name={name}"]).stdout.strip()
     return os.path.realpath(path) if os.path.isabs(path) else None
 
@@ -47,7 +47,7 @@ class Sanitizers(RecordingTest):
             self.assertNotRegex(result.stderr, "runtime error|Sanitizer")
 
     def build(self, interpreter, flags, mark):
-        """The package; makes sure that the compiler did what the flags say."""
+        """Builds the package, and verifies that the compiler applied the flags."""
         package = self.folder / "package"
         module_build.build(interpreter, package, flags)
         (module,) = (package / "pyannot").glob("_native*.so")
@@ -63,7 +63,7 @@ class Sanitizers(RecordingTest):
             self.build(this, ADDRESS_FLAGS, b"__asan_report_load"),
             PYTHONMALLOC="malloc",
             LD_PRELOAD=" ".join(libraries),
-            # What Python keeps until its end is no leak of ours (test_leaks.py counts).
+            # Objects that Python keeps until its end are not leaks (test_leaks.py counts).
             ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",
         )
         self.run_all(sys.executable, environment)

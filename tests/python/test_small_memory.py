@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A pool of 12 where shared memory is 64 MiB, as in a container: it completes, and what the
-recording holds and what it counts as lost are together what the workers called."""
+"""A pool of 12 with 64 MiB of shared memory, as in a container: it completes, and the recorded
+calls plus the counted losses equal the calls of the workers."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ class SmallMemory(RecordingTest):
         if (reason := why_not()) is not None:
             self.skipTest(reason)
         super().setUp()
-        del self.environment["ANNOT_DIR"]  # /dev/shm is private there, so the default is used
+        del self.environment["ANNOT_DIR"]  # /dev/shm is private there: uses the default
 
     def test_a_pool_of_twelve_completes_and_its_books_balance(self):
         result = subprocess.run(

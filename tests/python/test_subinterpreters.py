@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Several interpreters in one process, each with its own import of pyannot; from 3.12 on each has a
-global lock of its own. All of their events arrive, and the end of one does not harm others."""
+separate global lock. All of their events arrive, and the end of one does not harm others."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from harness import RecordingTest
 
 TRIES = int(os.environ.get("ANNOT_TEST_FIRST_TASKS", "5"))
 
-# How interpreters are made differs by version; from 3.12 on they have a lock of their own.
+# The API for new interpreters differs by version; from 3.12 on each has a separate lock.
 MAKE = """
     import sys
     import threading
@@ -51,7 +51,7 @@ MAKE = """
 """
 
 
-# The first tasks of a process: each of two interpreters would make the line that they stand below.
+# The first tasks of a process: two interpreters would each make the parent track of all tasks.
 FIRST_TASKS = """
     import os
     import time
@@ -120,7 +120,7 @@ class Subinterpreters(RecordingTest):
 
     @unittest.skipIf(sys.version_info < (3, 12), "they have one lock, and one running loop")
     def test_tasks_of_all_stand_below_one_line(self):
-        """What may go wrong takes an instant, so that it is tried in several children."""
+        """The race lasts an instant, so it is tried in several children."""
         self.record_with(FIRST_TASKS, TRIES)
         tasks = [track for track in pyannot.read(self.folder / "out.annot").tracks
                  if track.name.startswith("nothing")]
@@ -150,12 +150,12 @@ class Subinterpreters(RecordingTest):
         )
         plain, ours = map(int, self.output.split())
         print(f"  20 interpreters: {plain} KiB without pyannot, {ours} with it")
-        # Interpreters themselves leave something on most versions; an import of ours is 100 KiB.
+        # Interpreters themselves leak memory on most versions; an import of pyannot is 100 KiB.
         self.assertLess(ours, 1.5 * max(plain, 0) + 1024)
 
 
     def test_the_module_is_freed_with_what_it_made(self):
-        """Else an interpreter from 3.14 on would leave all of its memory, 2 MiB."""
+        """Otherwise an interpreter from 3.14 on would leak all of its memory, 2 MiB."""
         self.record_with(
             """
     import gc, weakref

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tracing that is switched on and off in a program that runs, by `annot set` and `annot attach`:
-the calls between the switches are counted, all of them and no others."""
+"""Tracing switched on and off in a running program, by `annot set` and `annot attach`: exactly the
+calls between the switches are counted."""
 
 import functools
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What samples know of asyncio's tasks: while a step of one lasts, its ranges are shown with those
-of the thread. `annot dump` reads what a sample would, so each program asks it at certain places."""
+"""Samples of asyncio's tasks: during a step of a task, they have its ranges with those of the
+thread. `annot dump` reads the same data as a sample, so each program runs it at certain places."""
 
 import json
 import os
@@ -30,7 +30,7 @@ observe.start(%r)
 
 class Shown(RecordingTest):
     def shown(self, source, parts="asyncio", options=()):
-        """{place: ranges that a sample would have had there}"""
+        """{place: ranges of a sample at that place}"""
         text = HEAD % (ANNOT, parts) + harness.textwrap.dedent(source)
         text += "\nprint(json.dumps(SHOWN))\n"
         recording = self.record(text, options=["--no-preload", "--no-sample", *options])

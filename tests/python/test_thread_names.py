@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads have their Python names in the recording, though they never make an event themselves."""
+"""Threads have their Python names in the recording, even if they never emit an event."""
 
 import json
 import os
@@ -103,7 +103,7 @@ class ThreadNames(RecordingTest):
         self.assertLessEqual({f"there before {n}" for n in range(3)}, self.thread_names())
 
     def test_a_thousand_that_do_nothing_take_no_memory(self):
-        """Only blocks of those who emit: a pool of 16 of them is enough, and nothing is lost."""
+        """Only threads that emit take blocks: a pool of 16 blocks is enough, without losses."""
         recording = self.record("""
             import threading
             end = threading.Event()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""pyannot.trace() with callees: calls inside of a chosen function, on each interpreter. The
-numbers are those of cProfile where that counts the same."""
+"""pyannot.trace() with callees: calls inside of a chosen function, on each interpreter. Where
+cProfile counts the same calls, the numbers are equal."""
 
 import collections
 import functools
@@ -68,7 +68,7 @@ def elsewhere(count):
         fib(3)
 """
 
-# Functions that are chosen beside others that call the same ones.
+# Chosen functions beside others with the same callees.
 ALIKE = """
 import asyncio
 
@@ -147,7 +147,7 @@ def interpreters():
 
 class Callees(RecordingTest):
     def run_on(self, interpreter, path, source, *options):
-        """What it prints, recorded if there are options."""
+        """The program's output; records it if there are options."""
         script = self.script(FUNCTIONS + textwrap.dedent(source))
         environment = dict(self.environment, PYTHONPATH=path)
         environment.pop("ANNOT_PYTHON", None)
@@ -159,7 +159,7 @@ class Callees(RecordingTest):
         return done.stdout
 
     def printed(self, text):
-        """By function: how often it was called, and its total time in ms."""
+        """{function: (number of calls, total time in ms)}"""
         rows, units = {}, {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
         columns = r"(\S+) +program.py:\d+ +([\d,]+) +[\d.]+ \w+ +\S+ %.* ([\d.]+) (\w+) +[\d.]+ \w+"
         for name, calls, total, unit in re.findall(columns, text):
@@ -170,7 +170,7 @@ class Callees(RecordingTest):
         return {name: calls for name, (calls, _) in self.printed(text).items()}
 
     def recorded(self):
-        """How often functions were called, and by which one."""
+        """The numbers of calls by caller and function."""
         text = harness.run([ANNOT, "cat", "--json", str(self.folder / "out.annot")]).stdout
         around, counts = collections.defaultdict(list), collections.Counter()
         for line in map(json.loads, text.splitlines()):
@@ -202,7 +202,7 @@ class Callees(RecordingTest):
             counts = {name: calls for name, (calls, _) in printed.items()}
             self.assertEqual(counts, {name: 2 * calls for name, calls in INSIDE.items()},
                              interpreter)
-            for name in set(INSIDE) - {"numbers"}:  # each time it goes on is a call there
+            for name in set(INSIDE) - {"numbers"}:  # each resumption is a call there
                 self.assertEqual(expected[name][0], INSIDE[name], name)
             for name in ("slow", "work"):
                 self.assertGreaterEqual(printed[name][1], 100)

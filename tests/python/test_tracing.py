@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every call of Python, traced exactly, counted, or until it is known to be tiny: against what
-sys.setprofile tells of the same program, by three CPythons of this machine.
+"""Every call of Python, traced exactly, counted, or until it is known to be tiny: compared with the
+events of sys.setprofile in the same program, on three CPythons of this machine.
 """
 
 import collections
@@ -43,7 +43,7 @@ def without_ends(counts):
 
 
 class Paths:
-    """How often each path of calls began, and went on."""
+    """How often each path of calls began, and was resumed."""
 
     def __init__(self):
         self.counts = collections.Counter()
@@ -56,7 +56,7 @@ class Paths:
             return
         path = (*path, name)
         self.open[thread] = path
-        if name != "<module>":  # of it the reference sees the rest alone
+        if name != "<module>":  # the reference starts inside it
             self.counts["/".join(path), sign] += 1
 
 
@@ -111,7 +111,7 @@ class Tracing(RecordingTest):
         return paths.counts
 
     def counted(self, lines):
-        """Paths of what was counted, as those of an exact recording; of what went on, nothing."""
+        """Paths of counted calls, like those of an exact recording but without resumptions."""
         counts = collections.Counter()
         for line in lines:
             if line["event"] == "sample" and line.get("set") == "calls":
@@ -122,7 +122,7 @@ class Tracing(RecordingTest):
         return counts
 
     def assert_same(self, interpreter, expected, told):
-        if interpreter.version < (3, 11):  # setprofile is not told of what `del` calls there
+        if interpreter.version < (3, 11):  # setprofile does not receive the calls of `del` there
             expected, told = without_ends(expected), without_ends(told)
         different = [f"{key}: expected {expected[key]}, recorded {told[key]}"
                      for key in sorted({*expected, *told}) if expected[key] != told[key]]
@@ -143,7 +143,7 @@ class Tracing(RecordingTest):
                 lines = self.trace(interpreter, path, "exact", ways)
                 self.assert_nothing_lost(lines)
                 expected, told = self.reference(interpreter, path, ways), self.paths_of(lines)
-                if ways is MORE_PROCESSES:  # a worker without work tells nothing
+                if ways is MORE_PROCESSES:  # a worker without work emits no events
                     expected, told = only_begun(expected), only_begun(told)
                 self.assert_same(interpreter, expected, told)
 
@@ -155,7 +155,7 @@ class Tracing(RecordingTest):
                 self.assert_same(interpreter, expected, self.counted(lines))
 
     def steps_counted(self, recording):
-        """Calls of step(), and of its only line, and of work()."""
+        """The numbers of calls of step(), of its only line, and of work()."""
         text = harness.run([ANNOT, "report", "--json", str(recording)]).stdout
         report = json.loads(text)
         calls = {row["name"]: row["calls"] for row in report["calls"]}
@@ -180,7 +180,7 @@ class Tracing(RecordingTest):
                                interpreter.command, str(KILLED), str(go)],
                               env=self.environment_of(path), stdout=subprocess.PIPE) as collector:
             self.assertEqual(collector.stdout.readline(), b"ready\n")
-            time.sleep(1.3)  # so that what was counted is in the recording by now
+            time.sleep(1.3)  # until the counts are in the recording
             collector.kill()
             go.touch()
             collector.stdout.read()  # until the program has ended
@@ -290,7 +290,7 @@ for way in range(1 << depth):
         for interpreter, path in self.each():
             for mode, more in (("exact", ()), ("exact", ("--c-calls",)), ("adaptive", ())):
                 if (mode == "adaptive" or more) and interpreter.version < (3, 12):
-                    continue  # estimates nothing; has no exceptions beside calls of C functions
+                    continue  # has no estimates, and no exceptions beside calls of C functions
                 output = self.folder / "values.annot"
                 harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
                              "--trace-select", VALUES.name, "--trace-args", "--trace-return",
@@ -311,7 +311,7 @@ for way in range(1 << depth):
         self.assertEqual(of("begin", "cell"), [{"x": 5, "y": 6}])
         self.assertEqual(of("end", "cell"), [{"returned": 11}])
         self.assertEqual(of("begin", "numbers"), [{"n": 3}, None])
-        self.assertEqual(of("end", "numbers"), [None, None])  # left to go on, and at its end
+        self.assertEqual(of("end", "numbers"), [None, None])  # suspended, and at its end
         self.assertEqual(of("begin", "fail"), [{"n": n} for n in (2, 1, 0, 1, 0)])
         self.assertEqual(of("end", "fail"), 5 * [{"exception": "ValueError"}])
         self.assertEqual(of("end", "catch"), [{"returned": name} for name in (
@@ -335,7 +335,7 @@ for way in range(1 << depth):
     COUNTED = {*ROUND, "Opened"}  # with the body of the class
 
     def short(self, interpreter, path, way, *options):
-        """Begins and ends of each call by its name, and how many were left out."""
+        """The begins and ends of each call by name, and the number of omitted calls."""
         output = self.folder / "short.annot"
         harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
                      "-o", str(output), "--", interpreter.command, str(SHORT), way],
@@ -349,7 +349,7 @@ for way in range(1 << depth):
         return lines, (left_out or [0])[0]
 
     def check_short(self, lines, left_out, least_ns):
-        """Each that stayed lasts, or has something inside; and none is missing."""
+        """Checks that each kept call is long or has children, and that no call is missing."""
         stacks, counts = {}, collections.Counter()
         for line in lines:
             stack = stacks.setdefault(line.get("thread_index"), [])
@@ -428,7 +428,7 @@ for way in range(1 << depth):
             self.assertEqual(self.inside("request", output)["parse"], 4)
 
     def inside(self, name, path):
-        """Calls inside a range, by the report; and annot query says the same."""
+        """Calls inside a range, from the report; checks that annot query agrees."""
         report = json.loads(harness.run([ANNOT, "report", "--json", "--range", name,
                                          str(path)]).stdout)
         lines = harness.run([ANNOT, "query", "--json", "--range", name, str(path),

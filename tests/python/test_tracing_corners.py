@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls where tracing meets something unusual: code without a file, other profilers, threads that
-stay in a function which is known to be tiny, coroutines that the collector of garbage closes,
-interpreters that end and begin again."""
+"""Unusual cases of tracing: code without a file, other profilers, threads that stay in a function
+that is known to be tiny, coroutines closed by the garbage collector, interpreters that end and
+begin again."""
 
 import collections
 import functools
@@ -31,7 +31,7 @@ class CornersTest(RecordingTest):
         return found
 
     def trace(self, interpreter, path, source, *options, command=()):
-        """The recording, as lines; and how often each function was called."""
+        """The recording as lines, and the number of calls of each function."""
         output = self.record_calls(interpreter, path, source, "--no-sample", *options,
                                    command=command)
         text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
@@ -114,7 +114,7 @@ class CornersTest(RecordingTest):
             self.assertEqual(before[-3:], [("begin", "waits"), ("begin", "tiny"), ("end", "tiny")])
 
     def test_a_count_without_all_calls_is_marked_as_an_estimate(self):
-        """The function's caller is not traced. Samples may be there or not."""
+        """The function's caller is not traced. Samples are optional."""
         source = """
             def work(n):
                 return n * 2 + 1
@@ -254,7 +254,7 @@ class CornersTest(RecordingTest):
             self.assertEqual(counts["leaf"], 6)
 
     def ends(self, lines, name):
-        """What is told at each end of a call, or of a piece of one."""
+        """The attributes at each end of a call, or of a piece of one."""
         return [line.get("values") for line in lines
                 if line["event"] == "end" and line.get("name", "").split(".")[-1] == name]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Times of calls against what the functions themselves read of clocks; and no call, line or share
-of a thread is longer than the time that passed."""
+"""Compares times of calls with the functions' own readings of clocks; and no call, line or share of
+a thread is longer than the time that passed."""
 
 import concurrent.futures
 import contextlib
@@ -15,8 +15,8 @@ from harness import ANNOT, HERE, RecordingTest
 
 PROGRAM = HERE / "truth_program.py"
 NAMES = ("main", "heavy", "light", "waits", "again", "pieces")
-# Of a busy machine: between two readings of a clock a thread may lose the CPU, and what it costs to
-# trace lies outside of what the program reads, but inside of a call.
+# On a busy machine a thread may lose the CPU between two readings of a clock; the cost of tracing
+# lies inside of a call, but outside of the program's own measurement.
 ALLOWED_NS, ALLOWED_SHARE = 12000000, 0.03
 SLEEP_NS = 30000000  # in waits()
 TRIES = 6
@@ -43,8 +43,8 @@ class Truth(RecordingTest):
                         f"{about}: {told / 1e6:.1f} ms, not {expected / 1e6:.1f}")
 
     def check_cpu(self, row, cpu, mode):
-        """Counted calls are told of what a thread waits for, not of a CPU that others have."""
-        if row["own_cpu_ns"] is None:  # nothing can be sampled here
+        """Counted calls know a thread's waits, but not the time when others have the CPU."""
+        if row["own_cpu_ns"] is None:  # sampling is impossible here
             return
         if mode == "exact":
             self.assert_near(row["own_cpu_ns"], cpu, f"CPU of {row['name']}")
@@ -74,7 +74,7 @@ class Truth(RecordingTest):
             self.assert_near(lines, told[name][1], f"lines of {name} {interpreter} {mode}")
 
     def try_often(self, *arguments):
-        """What is wrong by itself is wrong each time."""
+        """Retries: a real fault fails each time, a busy machine does not."""
         for _ in range(TRIES - 1):
             with contextlib.suppress(AssertionError):
                 self.check(*arguments)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What type checkers see: mypy --strict reveals the types that typing_cases.py says, complains of
-the calls that it calls wrong and of nothing else, and finds the stub of the C module true to it."""
+"""The view of type checkers: mypy --strict reveals the types in typing_cases.py, reports exactly
+the calls that it marks wrong, and finds that the stub matches the C module."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ import pyannot
 CASES = harness.HERE / "typing_cases.py"
 LINE = re.compile(r"^[^:]*:(\d+): (error|note): (.*)$", re.M)
 
-# What mypy's stubtest cannot know of a C module.
+# Items of a C module that mypy's stubtest cannot check.
 ALLOWED = """
 pyannot\\._native\\.annotate\\.__new__
 pyannot\\._native\\.\\w+\\.__a?exit__
@@ -40,7 +40,7 @@ def expected_of(text):
 
 
 def plain(words):
-    """Types, however this mypy spells them."""
+    """Types without the spelling differences of mypy's versions."""
     for module in ("builtins.", "typing.", "collections.abc."):
         words = words.replace(module, "")
     words = words.replace("= ...", "=")

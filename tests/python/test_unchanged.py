@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that were never touched do under `annot record`, with all that Python tells, what they
-do alone: output, errors with their tracebacks, exit status. Addresses are not compared."""
+"""Unmodified programs under `annot record`, with all of Python's observers, behave as without it:
+output, errors with their tracebacks, exit status. Addresses are not compared."""
 
 import json
 import os
@@ -327,7 +327,7 @@ class Unchanged(RecordingTest):
         return done.returncode, comparable(done.stdout), comparable(done.stderr)
 
     def check(self, source, *arguments, options=("--python=default",)):
-        """The same alone and recorded; the recording is whole and has the interpreter in it."""
+        """Same results alone and recorded; the recording is complete and has the interpreter."""
         self.environment["PYTHONHASHSEED"] = "0"
         command = [sys.executable, str(self.script(source)), *arguments]
         path = str(self.folder / "out.annot")

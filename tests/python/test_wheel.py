@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """`pip install .` gives a package that works by itself, with `annot` as a real executable: without
-the libraries that built it, without a compiler, and gone without a trace when uninstalled.
+the libraries that built it, without a compiler, and removed without a trace when uninstalled.
 
-The wheel is that of `./setup.sh wheel`, whose tools come from the network. It is tried in fresh
-environments, and on a fresh machine. With ANNOT_TEST_WHEELS=all, a wheel is built and tried with
+`./setup.sh wheel` makes the wheel, with tools from the network. It is tried in fresh environments,
+and on a fresh machine. With ANNOT_TEST_WHEELS=all, a wheel is built and tried with
 each interpreter found, a minute each."""
 
 import atexit
@@ -46,7 +46,7 @@ for _ in range(1000):
 PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
 PIP = [PYTHON, "-m", "pip", "--disable-pip-version-check"]
 OFFLINE = re.compile("NewConnectionError|NameResolutionError|No matching distribution found")
-# What a Linux with glibc and Python has. All else must be inside.
+# Libraries of every Linux with glibc and Python. All others must be inside.
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
                     "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 # Programs and libraries of a machine that builds; a mount of /dev/null hides each.
@@ -73,7 +73,7 @@ annot report /tmp/run.annot
 
 
 def pip_environment():
-    """Nothing of the build under test leads into the environments made here."""
+    """The environment without variables of the build under test."""
     left_out = ("PYTHONPATH", "ANNOT", "PYTHONHOME")
     return {name: value for name, value in os.environ.items() if name not in left_out}
 
@@ -92,7 +92,7 @@ def temporary():
 
 @functools.lru_cache(maxsize=None)
 def source():
-    """The files under version control, as pip gets them: without a build folder."""
+    """Copies the files under version control, like pip's input: without a build folder."""
     folder = temporary() / "source"
     names = call("git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z").stdout
     for name in filter(None, names.split("\0")):
@@ -104,15 +104,15 @@ def source():
 
 @functools.lru_cache(maxsize=None)
 def made_wheel():
-    """(what `./setup.sh wheel` says, the wheel for this interpreter, or None); once."""
+    """(output of `./setup.sh wheel`, the wheel for this interpreter or None); runs once."""
     folder = temporary()
-    quickly = dict(pip_environment(), ANNOT_BUILD=str(folder), CFLAGS="-O1")  # what it holds counts
+    quickly = dict(pip_environment(), ANNOT_BUILD=str(folder), CFLAGS="-O1")  # speed is irrelevant
     result = call("./setup.sh", "wheel", PYTHON, cwd=source(), env=quickly)
     return result, next(folder.glob("wheels/pyannot-*.whl"), None)
 
 
 def wheel():
-    """For this interpreter, audited; skipped where its tools cannot be had."""
+    """The audited wheel for this interpreter; skips the test if its tools are unavailable."""
     result, path = made_wheel()
     said = result.stdout + result.stderr
     if OFFLINE.search(said):
@@ -131,12 +131,12 @@ def has_library(name):
 
 
 def files_below(folder):
-    """But for the folders of man pages, which pip leaves empty."""
+    """The files except the folders of man pages, which pip leaves empty."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")} - {"share", "share/man"}
 
 
 def needed(path):
-    """(libraries that a file wants, the newest symbols that it wants of glibc)"""
+    """(libraries that a file needs, the newest symbol version that it needs of glibc)"""
     dynamic = harness.run(["readelf", "-Wd", str(path)]).stdout
     versions = harness.run(["readelf", "-WV", str(path)]).stdout
     glibc = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", versions)
@@ -145,8 +145,8 @@ def needed(path):
 
 
 def without_builders(script):
-    """A command that runs a script of the shell where no compiler and none of the libraries of the
-    build are to be found; None if this machine does not allow it."""
+    """A command that runs a shell script with compilers and the build's libraries hidden; None if
+    this machine does not allow it."""
     hide = "for f in " + " ".join(BUILDERS) + "; do\n"
     hide += '  [ -f "$f" ] && mount --bind /dev/null "$(readlink -f "$f")" 2>/dev/null\ndone\n'
     hide += "! cc --version 2>/dev/null || exit 99\n"
@@ -171,7 +171,7 @@ class WheelTest(RecordingTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def install(self, path):
-        """Into a fresh environment with nothing but the wheel."""
+        """Installs into a fresh environment only the wheel."""
         venv.create(self.venv, with_pip=False, symlinks=True)
         before = files_below(self.venv)
         self.pip("install", "--no-index", "--no-deps", path)
@@ -208,7 +208,7 @@ class Wheel(WheelTest):
         built = pathlib.Path(pyannot.__file__).parent
         for path in filter(pathlib.Path.is_file, built.rglob("*")):
             name = path.relative_to(built)
-            if path.suffix == ".h":  # made on the way
+            if path.suffix == ".h":  # generated by the build
                 continue
             if not any(part == "__pycache__" or part.endswith(".p") for part in name.parts):
                 self.assertIn(f"pyannot/{name}", names)
@@ -240,7 +240,7 @@ class Wheel(WheelTest):
         self.assertEqual(self.counted(NVTX_PROGRAM, "of nvtx"), 1000)
 
     def test_a_browser_is_served_where_the_library_is(self):
-        """And where it is not, annot names the package."""
+        """If the library is missing, annot names the package."""
         self.install(wheel())
         self.call(*self.record_command())
         words = [str(self.scripts / "annot"), "open", "--no-browser", self.folder / "wheel.annot"]
@@ -286,7 +286,7 @@ class Wheel(WheelTest):
         self.assertIn(pyannot.__version__, version.stdout, version.stderr)
 
     def assert_entered(self):
-        """Interpreters of which its site-packages are not on the path, and by the .pth."""
+        """Checks interpreters without its site-packages on the path, and entry by the .pth."""
         entered = "import sys; print('pyannot.observe' in sys.modules)"
         self.environment["ANNOT_PYTHON"] = "default"
         for words in (["-I", "-S"], []):
