@@ -44,7 +44,7 @@ ESCAPES = {"a": "\a", "b": "\b", "e": "\033", "f": "\f", "n": "\n", "r": "\r", "
 
 
 def plain(text):
-    """As it is without babeltrace2's escapes."""
+    """The text without babeltrace2's escapes."""
     return re.sub(r"\\(x[0-9a-fA-F]{2}|.)", lambda found: chr(int(found[1][1:], 16))
                   if len(found[1]) == 3 else ESCAPES.get(found[1], found[1]), text, flags=re.S)
 
@@ -59,7 +59,7 @@ HEAD = re.compile(r"\[(\d+)\.(\d{9})\] annot:(\w+): ")
 
 
 def event(line):
-    """Its name and fields."""
+    """Parses an event into its name and fields."""
     head = HEAD.match(line)
     assert head, line[:300]
     found = LINES[head[3]].fullmatch(line, head.end())
@@ -73,7 +73,7 @@ def event(line):
 
 
 class Trace:
-    """events: rows by their names, in the order of the trace; discarded: by babeltrace2's words"""
+    """events: rows by name, in the order of the trace; discarded: from babeltrace2's messages"""
 
     def __init__(self, path):
         run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", "--fields=loglevel",
@@ -109,7 +109,7 @@ def names_of(row):
 
 
 def began(recording):
-    """Nanoseconds from 1970, which JSON has as text."""
+    """The recording's start in nanoseconds from 1970, which JSON has as text."""
     return int(query(recording, "select began_ns from recording")[0]["began_ns"] or 0)
 
 
@@ -121,7 +121,7 @@ def rows_of(recording, table, columns, *options):
 
 
 def pairs(trace):
-    """Begins with their ends; pushed ones nest on their threads."""
+    """Pairs begins with ends; pushed ranges nest on their threads."""
     opened, stacks, found = {}, collections.defaultdict(list), []
     for name, row in trace.order:
         if name not in ("range_begin", "range_end"):
@@ -206,7 +206,7 @@ def check_samples(trace, recording, began_ns, *options):
 
 
 def check_states(trace):
-    """One behind the other, without a gap but where the thread is gone."""
+    """States follow one another, with gaps only where the thread does not exist."""
     last = {}
     for row in trace.events["thread_state"]:
         thread = (row["hostname"], row["procname"], row["pid"], row["tid"])
@@ -226,7 +226,7 @@ def check_lost(trace, recording, began_ns):
 
 
 def check_facts(trace, recording, began_ns):
-    """Times are from 1970, names are those of threads."""
+    """Times are relative to 1970, and threads have their names."""
     row = query(recording, "select command, host from recording")[0]
     for name in ("command", "host"):
         assert trace.facts.get(name) == row[name], (recording, name, trace.facts)
@@ -276,14 +276,14 @@ def check_parts(recording):
 
 
 def details(path):
-    """All that babeltrace2 reads, in another form, which it prints fast."""
+    """All events, in the form of sink.text.details, which babeltrace2 prints fast."""
     return subprocess.run(["babeltrace2", path, "-c", "sink.text.details"], check=True,
                           stdout=subprocess.PIPE).stdout
 
 
 def check_counts(path, recording):
-    """Of a recording with texts of 1 MiB: to print them line by line takes babeltrace2 time that
-    grows with their square."""
+    """Checks only counts, for a recording with texts of 1 MiB: babeltrace2's time to print them
+    line by line grows with the square of their length."""
     told = collections.Counter(re.findall(rb"^Event `annot:(\w+)`", details(path), re.M))
     for table, kinds in (("ranges", (b"range_begin",)), ("ranges", (b"range_end",)),
                          ("marks", (b"mark",)), ("counters", (b"counter", b"counter_float")),
@@ -299,7 +299,7 @@ HOSTILE = ['quote " back \\ slash', "nul \0 and \x01 \x1f \x7f", "\udcff lone", 
 
 
 def named(folder, names):
-    """A recording with ranges, categories and key-values of these names, and its export."""
+    """Makes a recording with ranges, categories and key-values of these names, and its export."""
     recording = folder / f"hostile-{len(names)}.annot"
     path = recording.with_suffix(".json")
     path.write_text(json.dumps([
@@ -311,7 +311,7 @@ def named(folder, names):
 
 
 def check_hostile(folder):
-    """Names that another tool's file has."""
+    """Names from files of other tools."""
     recording, path = named(folder, HOSTILE)
     check_ranges(Trace(path), recording, began(recording))
     path = named(folder, ["n" * (1 << 20)])[1]
@@ -320,7 +320,7 @@ def check_hostile(folder):
 
 
 def kill_early(words, place):
-    """Whether it was not done yet."""
+    """Kills an export early. Returns true if it was unfinished."""
     child = subprocess.Popen(words)
     while not any(".part-" in name for name in os.listdir(place)) and child.poll() is None:
         time.sleep(0.001)
@@ -329,7 +329,7 @@ def kill_early(words, place):
 
 
 def check_failures(folder):
-    """A folder is there as a whole, or not at all."""
+    """A failed export leaves a complete folder or no folder."""
     place = folder / "failures"
     place.mkdir()
     recording = place / "busy.annot"

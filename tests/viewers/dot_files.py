@@ -16,12 +16,12 @@ ALL = ("--native", "--strip-prefix", "/", "--min-share", "1e-9", "--min-edge", "
 
 
 def lines_of(path):
-    """Without what Python takes for ends of lines, too."""
+    """Splits at line feeds only: Python's splitlines() accepts other characters, too."""
     return path.read_bytes().decode().split("\n")[:-1]
 
 
 def read(path):
-    """(name, total, self) of each, and (caller, callee): total."""
+    """(name, total, self) of each function, and {(caller, callee): total}."""
     lines = lines_of(path)
     assert lines[0] == "digraph calls {" and lines[-1] == "}", lines
     names, nodes, edges = {}, [], {}
@@ -38,7 +38,7 @@ def read(path):
 
 
 def sums_of(stacks):
-    """The same of collapsed stacks, in microseconds."""
+    """The same sums from collapsed stacks, in microseconds."""
     own, total, pairs = collections.Counter(), collections.Counter(), collections.Counter()
     for line in stacks:
         stack, weight = line.rsplit(" ", 1)
@@ -70,7 +70,7 @@ def check(recording):
     near = len(lines) + 1  # each is rounded
     whole = cpu_of(recording)[1]
     assert sum(node[2] for node in nodes) == whole, recording
-    often = collections.Counter(node[0] for node in nodes)  # functions of one name
+    often = collections.Counter(node[0] for node in nodes)  # functions with the same name
     assert not {name for name, us in total.items() if us > near} - often.keys(), recording
     for name, total_ns, own_ns in nodes:
         if often[name] == 1:
@@ -83,7 +83,7 @@ def check(recording):
     export(recording, part, "--min-share", "10")
     few = read(part)[0]
     assert all(node[1] * 10 >= whole for node in few), (recording, few)
-    if recording.stem.startswith("made"):  # those of real programs take long to draw
+    if recording.stem.startswith("made"):  # graphs of real programs take long to draw
         return check_drawing(path, nodes) if nodes else None
     return check_drawing(part, few) if few else None
 

@@ -12,7 +12,7 @@ RANGE_COLUMNS = {"data", "name", "startTime", "endTime", "phase", "category"}
 
 
 def table(whole, required=()):
-    """A table's columns, all of one length."""
+    """A table's columns, which must have the same length."""
     columns = {name: value for name, value in whole.items() if isinstance(value, list)}
     assert set(required) <= set(columns), (required, columns.keys())
     for name, column in columns.items():
@@ -76,7 +76,7 @@ def stretches_of(recording, *options):
 
 
 def check_counters(recording, counters):
-    """Changes add up to the values that were told, each at its time."""
+    """Changes add up to the recorded values, each at its time."""
     told, values = [], []
     for counter in counters:
         samples = table(counter["samples"])

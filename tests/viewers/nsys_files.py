@@ -13,7 +13,7 @@ RANGES = """select globalTid >> 24, domainId, coalesce(text, value), count(*), s
     group by 1, 2, 3"""
 WAITS = """select value, sum(end - start) from OSRT_API join StringIds on id = nameId
     where eventClass = 27 group by 1"""
-# Ids that lead nowhere.
+# Finds ids without a row.
 LOST = {"NVTX_EVENTS": ("textId", "StringIds", "id"), "OSRT_API": ("nameId", "StringIds", "id"),
         "SAMPLING_CALLCHAINS": ("symbol", "StringIds", "id"),
         "OSRT_CALLCHAINS": ("module", "StringIds", "id"),
@@ -28,7 +28,7 @@ class Database:
         self.tables = {name for name, in self.rows("select name from sqlite_master")}
 
     def rows(self, sql, table=None):
-        """Nothing, of a table that is not there."""
+        """The rows of a query; an empty list if the table does not exist."""
         if table and table not in self.tables:
             return []
         return self.connection.execute(sql).fetchall()
@@ -68,7 +68,7 @@ def check_whole(database):
 
 
 def stretches_of(recording, *options):
-    """What was waited for, and "[ready]": of stretches that were recorded one by one."""
+    """Reasons of waits, and "[ready]", of stretches that were recorded one by one."""
     rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
         from samples where sample_set = 'off-cpu' group by 1""", *options)
     found = {f"[{row['reason']}]": row["waiting"] for row in rows if row["waiting"]}
@@ -98,7 +98,7 @@ def check_who(recording, database):
 
 
 def check_stacks(recording, path):
-    """The innermost function of each sample, with all native frames."""
+    """Compares the innermost function of each sample, with all native frames."""
     export(recording, path, "--native")
     database = Database(path)
     leaves = dict(database.rows("""select value, count(*) from SAMPLING_CALLCHAINS c
@@ -112,7 +112,7 @@ def check_stacks(recording, path):
 
 
 def check_import(recording, path):
-    """What a reader of such databases makes of it."""
+    """annot import, a reader of such databases, returns the same numbers."""
     again = path.with_suffix(".again.annot")
     annot("import", "--force", "-o", again, path)
     assert ranges_of(again) == ranges_of(recording), (recording, ranges_of(again))

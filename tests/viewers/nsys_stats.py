@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""nsys itself, out of Debian's packages without installing them: what its reports say of our
-databases equals annot query. Its exit status is always 0, so its words are looked at."""
+"""nsys itself, unpacked from Debian's packages without installation: its reports of exported
+databases equal annot query. Its exit status is always 0, so its messages are checked."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ OLD_RULES = ("cuda-sync-api", "cuda-async-memcpy", "cuda-sync-memcpy", "cuda-syn
 GPU = pathlib.Path(ANNOT).resolve().parents[1] / "tests/gpu/fake"
 COPIES = {"copy host to device": "HtoD", "copy device to host": "DtoH",
           "copy device to device": "DtoD", "set": "set"}
-# Ranges that have no table but NVTX_EVENTS.
+# Ranges that are only in the table NVTX_EVENTS.
 OWN = """(domain is not 'CUDA' or category not in
     ('kernel', 'copy', 'set', 'wait', 'graph', 'call', 'overhead', 'memory'))"""
 WORDS = {"Host-to-Device": "HtoD", "Device-to-Host": "DtoH", "Device-to-Device": "DtoD"}
@@ -42,7 +42,7 @@ class Nsys:
         self.is_old = self.version.startswith("2022")
 
     def unpack(self, suite):
-        """With lists and a cache of its own, so the system's packages stay as they are."""
+        """Uses separate lists and a separate cache, so the system's packages stay unchanged."""
         for name in ("lists/partial", "archives/partial"):
             (self.folder / name).mkdir(parents=True)
         sources = self.folder / "sources.list"
@@ -66,7 +66,7 @@ class Nsys:
         return done.stdout
 
     def report(self, name, path):
-        """Its rows; none if it finds nothing to report."""
+        """The rows of a report; an empty list if nsys has no data for it."""
         name = OLD_NAMES[name] if self.is_old else name
         said = self.run("stats", "--force-export=false", "--format", "csv", "--report", name,
                         "--output", "-", path)
@@ -78,7 +78,7 @@ class Nsys:
 
 
 def sums(rows, name, count):
-    """By name: how many, nanoseconds."""
+    """{name: (number, nanoseconds)}"""
     found = {}
     for row in rows:
         known = found.get(row[name].lstrip(":"), (0, 0))
@@ -88,7 +88,7 @@ def sums(rows, name, count):
 
 
 def check_ranges(nsys, recording, path):
-    """Without names that hold the end of a line: nsys's tables break there."""
+    """Skips names with a line feed, which breaks nsys's tables."""
     told = sums([row for row in nsys.report("nvtx_sum", path) if row["Range"]], "Range",
                 "Instances")
     rows = query(recording, f"""select coalesce(nullif(domain, '') || ':', '') ||
@@ -132,7 +132,7 @@ def check_gpu(nsys, recording, path):
 
 
 def check_launched(nsys, recording, path):
-    """Of the outermost range that launched them."""
+    """Compares GPU work by the outermost range that launched it."""
     launched = """from (select *, substr(launch_path || '/', 1, instr(launch_path || '/', '/') - 1)
         as launch from ranges where domain = 'CUDA' and launch_path is not null)"""
     rows = query(recording, f"""select launch, name, count(*) as n, sum(duration_ns) as ns
@@ -151,7 +151,7 @@ def check_launched(nsys, recording, path):
 
 
 def record_gpu(folder):
-    """Scenes of a real GPU, replayed."""
+    """Records replayed scenes of a real GPU."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu/fake"))
     import replay
     fake = next(GPU.glob("libcupti-fake.so"))
@@ -176,7 +176,7 @@ def check(nsys, recording):
     if not recording.stem.startswith("gpu"):
         return
     check_gpu(nsys, recording, path)
-    if not work_of(recording, "call"):  # replayed ones lie beside the ranges of this program
+    if not work_of(recording, "call"):  # replayed calls lie outside this program's ranges
         check_launched(nsys, recording, path)
     rules = ",".join(OLD_RULES if nsys.is_old else RULES)
     nsys.run("analyze", "--force-export=false", "--rule", rules, "--format", "csv", path)

@@ -10,7 +10,7 @@ from recordings import export, query
 
 
 def messages():
-    """None: they are not installed."""
+    """OpenTelemetry's message classes, or None if they are not installed."""
     try:
         from opentelemetry.proto.trace.v1 import trace_pb2
     except ImportError:
@@ -24,7 +24,7 @@ def value_of(attribute):
 
 
 def attributes_of(message):
-    """Keys are unique."""
+    """Attributes of a message; their keys must be unique."""
     found = {attribute.key: value_of(attribute) for attribute in message.attributes}
     assert len(found) == len(message.attributes), message
     return found
@@ -48,7 +48,7 @@ def read(data):
 
 
 def with_bytes(value, key=None):
-    """OTLP's ids are hexadecimal in JSON, those of protocol buffers are not."""
+    """Converts ids: hexadecimal in OTLP's JSON, base64 in that of protocol buffers."""
     if isinstance(value, dict):
         return {name: with_bytes(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -69,7 +69,7 @@ def read_lines(path):
 
 
 def told(traces):
-    """Each span as a row of annot query; times are those of Unix."""
+    """Each span as a row of annot query, with times in Unix nanoseconds."""
     rows = []
     for about, span in spans_of(traces):
         own = attributes_of(span)
@@ -88,7 +88,7 @@ def expected(recording, *options):
 
 
 def check_parents(traces):
-    """They are there, in the same trace, and around them. Ids are unique."""
+    """Parents exist in the same trace and enclose their spans. Ids are unique."""
     spans = {(span.trace_id, span.span_id): span for _, span in spans_of(traces)}
     assert len(spans) == len(spans_of(traces))
     for (trace, number), span in spans.items():
@@ -101,7 +101,7 @@ def check_parents(traces):
 
 
 def check_paths(traces, recording, *options):
-    """Names from the outermost range down, of those that nest."""
+    """Compares the paths of names of nested ranges, from the outermost range down."""
     spans, names = check_parents(traces), collections.Counter()
 
     def path(span):
@@ -118,7 +118,7 @@ def check_paths(traces, recording, *options):
 
 
 def check_events(traces, said, recording, *options):
-    """Each mark is an event of a span, or was left out, which is said."""
+    """Each mark is an event of a span, or counts in the message about omitted marks."""
     events = [event for _, span in spans_of(traces) for event in span.events
               if not {"lost", "exception.type"} & attributes_of(event).keys()]
     left = re.search(r"marks in no span, or too many in one \(([\d,]+)\)", said)
@@ -143,7 +143,7 @@ def number(match):
 
 
 def flow_points(recording, spans):
-    """(flow, kind, the innermost range around it), in order of time."""
+    """(flow, kind, innermost enclosing range) of each point, in order of time."""
     began = int(query(recording, "select * from recording")[0]["began_ns"])
     pushed = collections.defaultdict(list)
     for about, span in spans:
@@ -159,7 +159,7 @@ def flow_points(recording, spans):
 
 
 def check_links(traces, recording):
-    """A span that a flow reaches has a link to the one that it left."""
+    """A span that a flow reaches has a link to the span that the flow left."""
     wanted, last = collections.Counter(), {}
     for flow, kind, span in flow_points(recording, spans_of(traces)):
         if span is None:
@@ -174,7 +174,7 @@ def check_links(traces, recording):
 
 
 def check_threshold(recording):
-    """What is short is left out, but for what something names that is written."""
+    """Short spans are omitted, unless a written span refers to them."""
     path = recording.with_suffix(".long.otlp.pb")
     said = export(recording, path)
     traces = read(path.read_bytes())

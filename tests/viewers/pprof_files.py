@@ -21,7 +21,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, value): integers, or bytes."""
+    """Yields (number, value) of each field; values are integers or bytes."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
@@ -88,7 +88,7 @@ def check_sums(profile, recording, *options):
 
 
 def check_labels(profile, recording):
-    """CPU time by the paths of ranges, and by threads."""
+    """Compares CPU time by paths of ranges, and by threads."""
     for label, sql in (("range", "select path as label, sum(cpu_ns) as ns from samples group by 1"),
                        ("thread", """select t.label || ' ' || t.tid as label, sum(cpu_ns) as ns
                         from samples s join threads t on t.id = s.thread group by t.id""")):
@@ -101,7 +101,7 @@ def check_labels(profile, recording):
 
 
 def check_reader(path, recording, program=("go", "tool", "pprof")):
-    """What pprof prints of it adds up to the same."""
+    """pprof's printed numbers have the same sum."""
     def ask(*words):
         return subprocess.run([*program, *words, path], check=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE).stdout.decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server that takes what annot export pushes, or refuses it in the way that its path says."""
+"""A server for the pushes of annot export; the request's path selects how it refuses them."""
 
 import http.server
 import threading
@@ -50,7 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, headers=PROTO)
 
     def way_busy(self, before):
-        """Once; then it takes all."""
+        """Refuses once, then accepts all requests."""
         self.answer(200 if before else 503, headers={} if before else {"Retry-After": "1"})
 
     def way_closed(self, _):
@@ -69,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, field(1, field(2, b"soon full")), PROTO)
 
     def way_lies(self, _):
-        """A message that ends before it should."""
+        """Sends a protocol buffer shorter than its length field."""
         self.answer(200, b"\x0a\xff\xff\xff\x0f\x08", PROTO)
 
     def way_floods(self, _):

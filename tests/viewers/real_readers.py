@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Installs the viewers themselves, and opens each export in them. Not part of CI: it downloads.
 
-real_readers.py ANNOT MAKE_RECORDING [--made] [FORMAT...]: a table of what was read. Needs npm,
+real_readers.py ANNOT MAKE_RECORDING [--made] [FORMAT...]: prints a table of outcomes. Needs npm,
 Chromium, playwright and Go; nsys is unpacked from Debian's non-free packages. README.md has the
 table of the last run.
 """
@@ -34,7 +34,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def install_npm(folder, package):
-    """The package's folder and version. Each has a place of its own, or npm removes the others."""
+    """The package's folder and version. In a shared folder npm would remove other packages."""
     name = package[0] + package[1:].split("@")[0]
     prefix = folder / name.replace("/", "-")
     prefix.mkdir()
@@ -45,7 +45,7 @@ def install_npm(folder, package):
 
 
 def check_schema(schema, path):
-    """With a package that is not everywhere."""
+    """Validates with an optional package."""
     try:
         import jsonschema
     except ImportError:
@@ -55,7 +55,7 @@ def check_schema(schema, path):
 
 
 def open_page(browser, url):
-    """What it shows, once it shows something."""
+    """Opens a page and returns its text once it is not empty."""
     page = browser.new_page()
     messages = []
     page.on("console", lambda message: messages.append(message.text))
@@ -92,7 +92,7 @@ def read_speedscope(folder, recordings):
             if profiles:
                 url = urllib.parse.quote(f"{base}{path}", safe="")
                 text = open_page(browser, f"{base}{site}/index.html#profileURL={url}")
-                name = "".join(profiles[0]["name"].split())  # a page has its own blanks
+                name = "".join(profiles[0]["name"].split())  # the page changes blanks
                 assert name in "".join(text.split()), (name, text)
             rows.append((recording.stem, f"speedscope {version}", f"{len(profiles)} profiles",
                          schema))
@@ -102,7 +102,7 @@ def read_speedscope(folder, recordings):
 
 
 def read_pprof(folder, recordings):
-    """Not that of the Go distribution, but the newest."""
+    """The newest pprof, not that of the Go distribution."""
     import pprof_files
     environment = dict(os.environ, GOBIN=str(folder))
     subprocess.run(["go", "install", "github.com/google/pprof@latest"], check=True, env=environment,
@@ -174,7 +174,7 @@ def of_pyarrow(path, form, columns):
 
 
 def read_tables(recordings, form, readers):
-    """Each table in each of the readers, by package: (version, its rows of a file)."""
+    """Reads each table with each reader; readers: {package: (version, function of a file)}."""
     import table_files
     rows = []
     for recording in recordings:
@@ -245,7 +245,7 @@ def read_nsys(folder, recordings):
     return rows
 
 
-COLLECTOR = "0.160.0"  # later ones cannot be had as modules everywhere
+COLLECTOR = "0.160.0"  # later versions are not available as modules everywhere
 BUILD = f"""dist: {{name: otelcol, output_path: .}}
 receivers: [gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v{COLLECTOR}]
 exporters: [gomod: go.opentelemetry.io/collector/exporter/debugexporter v{COLLECTOR}]
@@ -272,7 +272,7 @@ SPAN = re.compile(r"""Span #\d+
 
 
 def build_collector(folder):
-    """The OpenTelemetry Collector, with what takes and shows traces."""
+    """The OpenTelemetry Collector, with a receiver and an exporter of traces."""
     place = folder / "otelcol"
     place.mkdir()
     (place / "build.yaml").write_text(BUILD)
@@ -289,7 +289,7 @@ def nanoseconds(text):
 
 
 class Collector:
-    """A running one, and what it says it has got."""
+    """A running collector, and the spans that it reports."""
 
     def __init__(self, program, folder):
         with socket.socket() as one:
@@ -313,7 +313,7 @@ class Collector:
         raise AssertionError(self.log.read_text(errors="replace")[-4000:])
 
     def spans(self, count):
-        """Those that came since the last call, once there are so many."""
+        """Waits for `count` spans since the last call, and returns them."""
         def told():
             return self.log.read_bytes()[self.at:].decode()
         self.wait(lambda: len(SPAN.findall(told())) >= count)
@@ -324,7 +324,7 @@ class Collector:
 
 
 def read_otlp(folder, recordings):
-    """A collector takes what is pushed, and the lines of JSON."""
+    """A collector accepts pushed spans and lines of JSON."""
     import otlp_files
     from recordings import annot
     collector = Collector(build_collector(folder), folder)

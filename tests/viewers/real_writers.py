@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the tools whose files annot imports, and compares each import with what Python, or the
-tool's own reader, says of the file. Not part of CI: it downloads.
+"""Runs tools and imports their files, and compares each import with the data that Python or the
+tool's own reader finds in the file. Not part of CI: it downloads.
 
-real_writers.py ANNOT [TOOL...]: a table of what was compared. torch and jax are large and run only
-if they are named; perf and chromium have to be installed. README.md has the table of the last run.
+real_writers.py ANNOT [TOOL...]: prints a table of the comparisons. torch and jax are large and run
+only if named; perf and chromium have to be installed. README.md has the table of the last run.
 """
 
 import collections
@@ -70,7 +70,7 @@ with jax.profiler.trace(sys.argv[1]):
 
 
 class Tools:
-    """A virtual environment, into which packages come as they are wanted."""
+    """A virtual environment; installs packages on demand."""
 
     def __init__(self, annot, folder):
         self.annot, self.folder = pathlib.Path(annot).resolve(), folder
@@ -78,7 +78,7 @@ class Tools:
         self.python = folder / "venv/bin/python"
 
     def install(self, package):
-        """Its name and version."""
+        """Installs a package and returns its name and version."""
         self.run(self.python, "-m", "pip", "install", "-q", package)
         code = f"import importlib.metadata as m; print(m.version({package!r}))"
         return f"{package} {self.run(self.python, '-c', code).strip()}"
@@ -117,7 +117,7 @@ def nanoseconds(micros):
 
 
 def name_of(event):
-    """Of calls without their places, which recordings have apart."""
+    """The name of a call without its source location, which recordings store separately."""
     name = str(event.get("name", ""))
     patterns = {"fee": r"(.+?) \(.+:\d+\)", "python_function": r".+\(\d+\): (.+)"}
     pattern = patterns.get(str(event.get("cat", "")).lower())
@@ -126,7 +126,7 @@ def name_of(event):
 
 
 def durations(events):
-    """How often there is (name, duration), of complete events, and of begins with their ends."""
+    """Counts (name, duration) of complete events, and of begins with their ends."""
     found, begun = collections.Counter(), collections.defaultdict(list)
     for event in events:
         place = event.get("pid"), event.get("tid")
@@ -143,8 +143,8 @@ def durations(events):
 
 
 def compare_chrome(tools, path):
-    """All ranges by name and duration, but for a few that end a rounding behind those around them.
-    The file's asynchronous ones are not looked at."""
+    """Compares all ranges by name and duration, except a few that end a rounding error after their
+    parents. Skips the file's asynchronous events."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt") as file:
         document = json.load(file, parse_float=decimal.Decimal)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The recordings that exports are made of, and what annot query says of them.
+"""The recordings for exports, and the results of annot query for them.
 
-Real programs: an asyncio program, a pool with killed workers, threads that tell one counter in
-turns, the example pipeline, a threaded C program. Made ones: those with foreign and hostile names,
-tracks, and other sets of samples.
+Real programs: an asyncio program, a pool with killed workers, threads that set one counter in
+turns, the example pipeline, a threaded C program. Made ones: recordings with foreign and hostile
+names, tracks, and other sets of samples.
 """
 
 import functools
@@ -21,7 +21,7 @@ MADE = ("names", "hostile", "served", "sets", "sampled", "pipeline", "called", "
 
 
 def annot(*words):
-    """Standard output, and what was said beside it."""
+    """Runs annot; returns its standard output and standard error."""
     run = subprocess.run([ANNOT, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          text=True)
     assert run.returncode == 0, (words, run.stderr)
@@ -29,7 +29,7 @@ def annot(*words):
 
 
 def export(recording, path, *options):
-    """What was said on standard error."""
+    """Exports a recording; returns the standard error."""
     return annot("export", "--force", *options, "-o", path, recording)[1]
 
 
@@ -40,14 +40,14 @@ def query(recording, sql, *options):
 
 
 def ranges_of(recording, *options):
-    """Name with its domain: how many, nanoseconds."""
+    """{name with domain: (number, nanoseconds)}"""
     rows = query(recording, """select coalesce(domain || ':', '') || coalesce(name, '(unnamed)')
         as name, count(*) as n, sum(duration_ns) as ns from ranges group by 1""", *options)
     return {row["name"]: (row["n"], row["ns"]) for row in rows}
 
 
 def waits_of(recording, *options):
-    """What was waited for: nanoseconds."""
+    """{reason of a wait: nanoseconds}"""
     rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
         from samples where sample_set in ('off-cpu', 'short-waits') group by 1""", *options)
     found = {f"[{row['reason'] or 'unknown'}]": row["waiting"] for row in rows if row["waiting"]}
@@ -56,14 +56,14 @@ def waits_of(recording, *options):
 
 
 def cpu_of(recording, *options):
-    """Samples of CPU time: how many, nanoseconds."""
+    """Samples of CPU time: (number, nanoseconds)."""
     row = query(recording, """select count(*) as n, sum(cpu_ns) as ns from samples
         where sample_set = 'cpu'""", *options)[0]
     return row["n"], row["ns"] or 0
 
 
 def make(folder, real):
-    """Paths of recordings; `real`: of real programs too."""
+    """Makes recordings and returns their paths; `real`: those of real programs, too."""
     paths = []
     for shape in MADE:
         paths.append(folder / f"made-{shape}.annot")

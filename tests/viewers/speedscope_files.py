@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""speedscope's files: what its reader wants of them, and the numbers in them."""
+"""speedscope's files: the constraints of its reader, and the numbers."""
 
 import collections
 import json
@@ -10,7 +10,7 @@ UNITS = ("none", "nanoseconds", "bytes")
 
 
 def check_evented(profile, frames, sums):
-    """Ranges nest, times do not go back, all is closed."""
+    """Ranges nest, times do not decrease, and every range is closed."""
     stack, last = [], profile["startValue"]
     for event in profile["events"]:
         assert last <= event["at"] <= profile["endValue"], (profile["name"], event, last)
@@ -65,7 +65,7 @@ def check(recording):
 
 
 def check_parts(recording):
-    """What was chosen is a whole file with the sums of the same choice."""
+    """An export of a part is a complete file, with the sums of the same part."""
     path = recording.with_suffix(".part.speedscope.json")
     for choice in (["--from", "5ms", "--to", "20ms"], ["--range", "request"]):
         export(recording, path, *choice)

@@ -19,8 +19,8 @@ COLUMNS = {
 }
 TEXTS = {"name", "domain", "category", "kind", "sample_set", "reason", "path", "function", "file",
          "unit"}
-GROUP = 1 << 18  # rows that a group has at most
-CPU_SAMPLES = ("waiting_ns", "ready_ns", "reason")  # of other sets annot query has no numbers
+GROUP = 1 << 18  # most rows of a group
+CPU_SAMPLES = ("waiting_ns", "ready_ns", "reason")  # annot query has these for CPU time only
 
 
 def order(row):
@@ -52,7 +52,7 @@ def number(text):
 
 
 def read_csv(path):
-    """An empty text is as good as none here."""
+    """Reads a CSV file; empty texts count as missing values."""
     csv.field_size_limit(1 << 24)
     with path.open(newline="", encoding="utf-8") as stream:
         rows = [{name: value or None if name in TEXTS else value for name, value in row.items()}
@@ -69,7 +69,7 @@ def read_lines(path):
 
 
 def check_polars(recording, tables):
-    """Each table, as Parquet and as an Arrow file; and that a part of the columns can be read."""
+    """Compares each table, as Parquet and as an Arrow file, and reads a part of the columns."""
     try:
         import polars
     except ImportError:
@@ -87,7 +87,7 @@ def check_polars(recording, tables):
 
 
 def check_groups(folder):
-    """Half a million rows are several groups, the same in both."""
+    """Half a million rows make several groups, with the same content in both formats."""
     try:
         import polars
     except ImportError:
@@ -105,7 +105,7 @@ def check_groups(folder):
 
 
 def check_paths(folder):
-    """Where dictionaries would spell nearly all paths, they are written in another way."""
+    """If dictionaries would contain nearly all paths, these are encoded in another way."""
     try:
         import polars
     except ImportError:
@@ -145,7 +145,7 @@ def check_jq(folder, recording):
 
 
 def check(recording):
-    """Of real programs one of the two, to save time."""
+    """For real programs only one of the two readers runs, to save time."""
     forms = ((".jsonl", read_lines), (".csv", read_csv))
     for table in COLUMNS:
         for ending, read in forms if recording.stem.startswith("made") else forms[:1]:

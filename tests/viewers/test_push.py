@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""annot export to a server of OTLP and of profiles: what arrives is what a file has, secrets are
-sent and not shown, and each way to be refused ends with one line that says why."""
+"""annot export to a server of OTLP and of profiles: the server receives the content of a file,
+secrets are sent but not shown, and each refusal ends with a one-line reason."""
 
 import concurrent.futures
 import os
@@ -24,7 +24,7 @@ TRIES = 5
 
 
 def push(recording, url, *options, **environment):
-    """Status, and what was said on standard error."""
+    """The exit status and the standard error."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     run = subprocess.run([ANNOT, "export", *options, "-o", url, recording], text=True,
                          env={**known, "no_proxy": "*", **environment}, stdout=subprocess.PIPE,
@@ -41,7 +41,7 @@ def make(folder, shape):
 
 
 def check_arrives(folder, server):
-    """Many requests, which together are the file."""
+    """Many requests, which together equal the file."""
     recording, path = make(folder, "busy"), folder / "busy.otlp.pb"
     chosen = ("--to", "5ms")
     export(recording, path, "--min-duration", "0", *chosen)
@@ -77,7 +77,7 @@ def check_headers(recording, server):
 
 
 def check_login(recording, server):
-    """In the address: sent, not shown. The query of an address stays with it."""
+    """Credentials in the URL are sent, not shown. The URL's query is kept."""
     url = f"http://{server.address(f'me:{SECRET}')}/login/v1/traces?key={SECRET}"
     status, said = push(recording, url)
     path, headers, _ = server.requests[-1]
@@ -88,7 +88,7 @@ def check_login(recording, server):
 
 
 def check_profile(folder, server):
-    """As Pyroscope takes it."""
+    """A profile in Pyroscope's form."""
     recording, path = make(folder, "sampled"), folder / "sampled.pb.gz"
     export(recording, path)
     status, said = push(recording, f"http://{server.address()}/", "-f", "pprof", "--service",
@@ -109,7 +109,7 @@ def check_profile(folder, server):
 
 
 def check_certificate(folder, recording):
-    """One that nobody trusts, until somebody says so."""
+    """An untrusted certificate is refused until an option makes it trusted."""
     if not shutil.which("openssl"):
         return "openssl"
     key, certificate = folder / "key.pem", folder / "certificate.pem"
@@ -143,7 +143,7 @@ def way_fails(recording, server, way, reason, tries=1):
     lines = [line for line in said.splitlines() if "cannot push to" in line or "rejected" in line]
     assert status == 1 and len(lines) == 1 and url in lines[0], (way, said)
     assert lines[0].endswith(reason) and said.count("; trying again in ") == tries - 1, (way, said)
-    if way != "sleeps":  # a slow server may not have read what was taken back
+    if way != "sleeps":  # a slow server may not have read a cancelled request
         assert len(server.bodies(way)) == tries, (way, len(server.bodies(way)))
 
 
@@ -155,7 +155,7 @@ def way_succeeds(recording, server, way, note, tries=1):
 
 
 def check_failures(recording, server):
-    """Side by side, since they mostly wait."""
+    """Runs in parallel, since the cases mostly wait."""
     refused = closed_port()
     status, said = push(recording, f"http://127.0.0.1:{refused}/v1/traces")
     assert status == 1 and f"{refused}/v1/traces: Connection refused\n" in said, said
@@ -180,7 +180,7 @@ def check_failures(recording, server):
 
 
 def check_contexts(folder):
-    """Ids are those that the program told others, and what they name is there."""
+    """Ids equal those that the program sent to other services, and refer to existing spans."""
     recording, path = folder / "contexts.annot", folder / "contexts.otlp.pb"
     program = pathlib.Path(os.environ["ANNOT_PROGRAMS"]) / "emit_contexts"
     run = subprocess.run([ANNOT, "record", "--no-sample", "-o", recording, "--", program],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Exports for other viewers, read back: the numbers are those of annot query.
+"""Exports for other viewers, read back: their numbers equal annot query's.
 
-test_viewers.py: of all recordings of recordings.py. Each format has a file here that reads it as
-its reader does, or with that. Readers that are too heavy for each run: real_readers.py.
+test_viewers.py: checks all recordings of recordings.py. Each format has a file here that reads it
+like its viewer, or with the viewer. Viewers that are too heavy for each run: real_readers.py.
 """
 
 import os
@@ -26,7 +26,7 @@ FORMATS = (speedscope_files, pprof_files, table_files, dot_files, firefox_files,
 
 
 def check_all(form, paths):
-    """What was not there for it."""
+    """Checks a format with all recordings; returns the missing tools."""
     skipped = {form.check(path) for path in paths}
     for path in paths:
         if path.stem in ("made-served", "asyncio"):

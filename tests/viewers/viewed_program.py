@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What test_viewers.py records: an asyncio program, a pool whose workers are killed, or threads
-that tell one counter in turns.
+"""Programs for test_viewers.py: an asyncio program, a pool with killed workers, or threads that set
+one counter in turns.
 
 viewed_program.py asyncio|pool|turns
 """
@@ -65,7 +65,7 @@ def pool():
 
 
 def turns(count=6000):
-    """Long enough that what the threads wrote is read more than once."""
+    """Runs so long that the collector drains the threads more than once."""
     level, turn = [0], threading.Condition()
 
     def tell(mine):
