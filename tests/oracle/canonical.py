@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Outputs in a form that can be compared: what may change without a change of meaning is taken out.
+"""Outputs in a comparable form, without the parts that may change without a change of meaning.
 
-That is: sizes and versions of the file, the order of an export's events, and numbers that only tie
-them together. Everything else stays as it was printed.
+Those are sizes and versions of the file, the order of an export's events, and numbers that only
+link them. Everything else stays as printed.
 """
 
 import collections
@@ -11,7 +11,7 @@ import re
 
 import perfetto_lines
 
-# Of `annot info`: facts of the file, not of what it holds.
+# Fields of `annot info` that describe the file, not its content.
 INFO_LINES = re.compile(r"^(volume|size|format) {2,}.*\n", re.M)
 INFO_DAMAGE = re.compile(r"\b(?:at byte|at|from byte|offset) [\d,]+\b")
 FILE_KEYS = {"file_bytes", "uncompressed_bytes", "chunk_count", "format", "volumes"}
@@ -27,8 +27,8 @@ def info(data):
 
 
 def rows_of(value, path=""):
-    """A document as a line for each of its values; rows of a table are a line each, in an order
-    that does not depend on how ties were sorted."""
+    """A document as one line per value; each row of a table is one line, in an order that is
+    independent of the order of ties."""
     if isinstance(value, dict) and value:
         for key in value:
             yield from rows_of(value[key], f"{path}.{key}")
@@ -40,7 +40,7 @@ def rows_of(value, path=""):
 
 
 def flat_json(data):
-    """Without empty tables, so that a new table changes recordings that have rows of it only."""
+    """Omits empty tables, so that a new table changes only recordings with rows in it."""
     if not data:
         return []
     document = json.loads(data)
@@ -62,7 +62,7 @@ def folded(data):
 
 
 def svg(data):
-    """Without the style, which is made of the page's."""
+    """Omits the style, which is derived from the page's."""
     text = data.decode(errors="backslashreplace")
     return re.sub(r"<style\b.*?</style>", "<style/>", text, flags=re.S).split("\n")
 
@@ -91,11 +91,11 @@ def thousandths(number):
 
 
 class Number(str):
-    """A number with a fraction, as it stands in the file."""
+    """A number with a fraction, as spelled in the file."""
 
 
 def pair(rows):
-    """Begins and ends of rows become complete events; the events that are left."""
+    """Converts begins and ends of rows to complete events; returns the other events."""
     left, open_rows = [], collections.defaultdict(list)
     for event in rows:
         place = (event["pid"], event["tid"]) if event["ph"] in "BE" else None

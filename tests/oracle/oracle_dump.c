@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints a recording as the text of the oracle's corpus (README.md).
  *
- * oracle_dump FILE. Strings, frames, stacks and range paths are numbered as the text comes to them,
- * so that the numbers of the file do not matter. One thread. */
+ * oracle_dump FILE. Strings, frames, stacks and range paths are numbered in the order of the text,
+ * independent of the file's numbers. One thread. */
 #include "chunk.h"
 #include "oracle_text.h"
 #include "reader.h"
@@ -21,7 +21,7 @@ static struct store_reader *reader;
 static const struct trace *trace;
 static struct trace *told; /* strings, frames, stacks and paths that were printed */
 static int64_t begin_ns;
-static FILE *line; /* printed when it is whole: what it refers to comes before it */
+static FILE *line; /* printed when complete, after the definitions that it refers to */
 static char *line_text;
 static size_t line_size;
 
@@ -128,7 +128,7 @@ static uint32_t tell_frame(uint32_t ordinal)
     return number;
 }
 
-/* From the root: a stack may be deep. */
+/* Starts at the root, without recursion: a stack may be deep. */
 static uint32_t tell_stack(uint32_t ordinal)
 {
     enum { DEPTH = 1 << 16 };
@@ -181,7 +181,7 @@ static void add_counts(const struct text_field *field, const void *object)
                 counts[i]);
 }
 
-/* The object with the numbers of the text in place of the file's, as long as it is printed. */
+/* Prints an object after replacing the file's numbers in it by the text's. */
 static void add_fields(const struct text_field *fields, void *object)
 {
     for (const struct text_field *field = fields; field->name; field++) {
@@ -200,7 +200,7 @@ static void add_fields(const struct text_field *fields, void *object)
             add_counts(field, object);
 }
 
-/* `object`: a copy. */
+/* `object`: a copy, which is changed. */
 static void print_object(const char *word, const struct text_field *fields, void *object)
 {
     begin_line(word);
@@ -236,7 +236,7 @@ static void print_set(unsigned number)
     end_line();
 }
 
-/* The recording's own. */
+/* Prints the recording's own sample sets. */
 static void print_sets(void)
 {
     const struct sample_sets *sets = trace_sets_get(trace);
@@ -314,7 +314,7 @@ static void print_sample(const struct sample *source)
                                  .weight_ns = sample_cpu_ns(NULL, source),
                                  .wake_ns = woken ? ready_ns : 0};
     bool fixed = source->set <= SAMPLE_SET_OFF_CPU;
-    sample.sample.set = fixed ? 0 : source->set; /* its word says it */
+    sample.sample.set = fixed ? 0 : source->set; /* implied by its word */
     begin_line("sample ");
     fputs(fixed ? sample_words[source->set] : SET_WORD, line);
     add_fields(sample_fields, &sample);
@@ -323,7 +323,7 @@ static void print_sample(const struct sample *source)
     end_line();
 }
 
-/* At least `count` events, or all that are left. */
+/* Prints at least `count` events, or all remaining ones. */
 static void print_events(uint64_t count)
 {
     struct event_batch batch;
@@ -351,8 +351,8 @@ static void print_samples(uint64_t count)
     puts("flush");
 }
 
-/* Events and samples by turns, as their chunks lie in the file: a chunk's times say what may still
- * come, and with that in which order readers take things. */
+/* Alternates events and samples in the order of their chunks in the file: a chunk's times limit the
+ * later ones, and thereby determine the order in which readers deliver items. */
 static bool print_chunks(const char *path)
 {
     struct scan scan;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes the text of the oracle's corpus (README.md) as a recording, through the store's writer.
  *
- * oracle_load FILE <TEXT. Every line is checked: what is not understood ends the program. One
- * thread. */
+ * oracle_load FILE <TEXT. Every line is checked: an invalid line ends the program. One thread. */
 #include "made_sample.h"
 #include "oracle_text.h"
 #include "writer.h"
@@ -82,7 +81,7 @@ static bool take_field(const struct text_field *fields, void *object, const char
     return true;
 }
 
-/* The next key, its value in *ret_value; NULL at the end. */
+/* Returns the next key and sets *ret_value to its value; NULL at the end. */
 static const char *next_pair(char **rest, const char **ret_value)
 {
     char *pair = strsep(rest, " ");
@@ -182,7 +181,7 @@ static void take_type(char *rest)
     must(value_types_define(trace_sets(trace), (unsigned)number_of(number), &type));
 }
 
-/* At most `size`; how many. */
+/* Parses at most `size` numbers. Returns their count. */
 static unsigned take_list(const char *text, int64_t *numbers, unsigned size)
 {
     unsigned count = 0;
@@ -221,7 +220,7 @@ static int hex(char digit)
     return (int)(found - digits);
 }
 
-/* Each new entry's number is the next: the text counts as we do. */
+/* Each new entry must have the next number. */
 static void check_number(const char *text, uint32_t number)
 {
     if (!text || number_of(text) != number)
@@ -290,7 +289,7 @@ static void take_path(char *rest)
 
 static void open_writer(void)
 {
-    const char *volume = getenv("ORACLE_VOLUME_BYTES"); /* a recording in many small files */
+    const char *volume = getenv("ORACLE_VOLUME_BYTES"); /* makes many small files */
     const struct store_writer_options options = {
         .overwrite = true, .volume_bytes = volume ? strtoull(volume, NULL, 10) : 0};
     if (!writer)
@@ -378,7 +377,7 @@ static void take_arg(char *rest)
     must(vec_push(&args, ((struct arg){told.name, told.value_kind, told.value})));
 }
 
-/* Of a fixed set, whose word says what its values are, or of the recording's own. */
+/* Sample of a fixed set, whose values its word implies, or of the recording's own sets. */
 static void take_sample(char *rest)
 {
     struct sample_line told = {0};

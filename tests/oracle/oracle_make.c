@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes recordings that other tests only export from memory.
  *
- * oracle_make toolkit FILE          that of tests/lib/toolkit_trace.h
- * oracle_make sets FILE             that of tests/lib/sets_trace.h
+ * oracle_make toolkit FILE          the recording of tests/lib/toolkit_trace.h
+ * oracle_make sets FILE             the recording of tests/lib/sets_trace.h
  * oracle_make random FILE COUNT     COUNT events of tests/system/random_toolkit.h
  * One thread. */
 #include "random_toolkit.h"

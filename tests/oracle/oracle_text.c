@@ -139,7 +139,7 @@ const struct text_field path_fields[] = {
     {0},
 };
 
-/* Id, depth, value and colour depend on the kind: oracle_dump.c and oracle_load.c. */
+/* Id, depth, value and colour depend on the kind: see oracle_dump.c and oracle_load.c. */
 const struct text_field event_fields[] = {
     {"time", AT(event, time_ns), FIELD_SINCE, 0}, {"name", AT(event, name), FIELD_STRING, 0},
     {"scope", AT(event, scope), FIELD_SCOPE, 0},  {"level", AT(event, level), FIELD_U8, 0},
@@ -179,7 +179,7 @@ const struct text_field type_fields[] = {
     {0},
 };
 
-/* And its types, as `types=1,64`. */
+/* A set's line also has its types, as `types=1,64`. */
 const struct text_field set_fields[] = {
     {"name", AT(sample_set, name), FIELD_STRING, 0},
     {"period", AT(sample_set, period), FIELD_U32, 0},

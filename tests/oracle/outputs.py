@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Which outputs of a recording are compared, and how each is made.
+"""The compared outputs of a recording, and the command that makes each.
 
-A recording lies as run.annot in an empty folder; commands run there, so that no output names a
-place of this machine. What selects a part (a range, a process, times) is chosen from the
-recording's text, always the same way.
+A recording is run.annot in an empty folder; commands run there, so that no output contains a path
+of this machine. Selections (a range, a process, times) are chosen from the recording's text, always
+in the same way.
 """
 
 import collections
@@ -27,7 +27,7 @@ class Output(NamedTuple):
 
 
 class Build(NamedTuple):
-    """Where things are; `python` is None where pyannot was not built."""
+    """Paths of a build; `python` is None if pyannot was not built."""
 
     folder: str
     annot: str
@@ -46,7 +46,7 @@ def build_of(folder, python):
 
 
 class Parts:
-    """What is selected of a recording: the most frequent of each kind, and the middle of its
+    """Selections of a recording: the most frequent item of each kind, and the middle of its
     time."""
 
     def __init__(self, text):
@@ -84,14 +84,14 @@ class Parts:
                 pushed[values["name"]] += 1
 
     def time(self, part, of, behind=0):
-        """The time of the event at which this part of them is over, or a bit behind it."""
+        """The time of the event at the fraction `part` / `of`, plus `behind` nanoseconds."""
         inside = [time for time in self.times if time >= 0]
         if not inside:
             return "1ms"
         return f"{(inside[(len(inside) - 1) * part // of] + behind) / 1e9:.9f}s"
 
     def selections(self):
-        """(name, arguments) of each part."""
+        """Returns (name, arguments) of each selection."""
         third, two_thirds, half = self.time(1, 3, 1), self.time(2, 3, 1), self.time(1, 2)
         two_thirds = "100s" if two_thirds == third else two_thirds
         found = [("process", ["--process", str(self.pid)]), ("thread", ["--thread", str(self.tid)]),
@@ -106,7 +106,7 @@ class Parts:
 
 
 def outputs_of(parts):
-    """Every output of a recording: it is a row here or in one of the loops."""
+    """Every output of a recording; each is a row here or in one of the loops."""
     rows = [
         ("report", ["report"], canonical.plain),
         ("report all", ["report", "--all"], canonical.plain),
@@ -190,14 +190,14 @@ def run(command, folder, environment):
 
 
 def variables(build, folder):
-    """Nothing of the machine: no terminal, no time zone, no recordings of others."""
+    """An environment independent of the machine: no terminal, time zone or other recordings."""
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(folder),
             "ANNOT_DIR": str(folder / "none"), "ANNOT": "off", "PYTHONPATH": build.pyannot,
             "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def make(build, folder, output):
-    """The lines of one output. `folder`: has the recording."""
+    """The lines of one output. `folder` contains the recording."""
     command = [build.annot, *output.arguments, FILE]
     ending, data, _ = run(command, folder, variables(build, folder))
     try:
@@ -207,14 +207,14 @@ def make(build, folder, output):
 
 
 def make_rows(build, folder):
-    """What pyannot.read tells."""
+    """The data of pyannot.read, as lines."""
     ending, data, _ = run([build.python, str(HERE / "rows.py"), FILE], folder,
                           variables(build, folder))
     return canonical.plain(data) + ending
 
 
 def load(build, text, folder):
-    """The recording of a text, written by this build; raises ValueError if it cannot be."""
+    """Writes a text as a recording with this build; raises ValueError if that fails."""
     done = subprocess.run([build.load, FILE], input=text.encode(), cwd=folder, capture_output=True)
     if done.returncode:
         raise ValueError(f"oracle_load: {done.stderr.decode(errors='replace').strip()}")
@@ -228,8 +228,8 @@ def dump(build, path):
 
 
 def lines_of_recording(build, text, folder, only=()):
-    """Every output of the recording in a folder as lines, by name; `only`: those whose names begin
-    with one of these. The first is what a dump of it says. `text`: selects its parts."""
+    """Every output of the recording in a folder: {name: lines}; `only`: prefixes of names. The
+    first output is a dump. `text` determines the selections."""
     def is_wanted(name):
         return not only or name.startswith(tuple(only))
 
@@ -245,6 +245,6 @@ def lines_of_recording(build, text, folder, only=()):
 
 
 def all_lines(build, text, folder, only=()):
-    """The same of a text, written as a recording by this build."""
+    """lines_of_recording for a text that this build writes as a recording."""
     load(build, text, folder)
     return lines_of_recording(build, text, folder, only)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A Perfetto trace as sorted lines of text, in which numbers that only tie packets together (ids of
-interned texts, tracks, flows, steps of clocks) are replaced by what they stand for.
+"""A Perfetto trace as sorted lines of text. Numbers that only link packets (ids of interned texts,
+tracks, flows, steps of clocks) are replaced by their referents.
 
-Two traces have the same lines if they say the same, in whatever order their packets lie. What lies
-on one track is paired in time, and where times are equal in the order of the file, as viewers do.
-Messages that are not known here show as hexadecimal.
+Two traces have the same lines if their content is the same, in whatever order of packets. Events on
+one track are paired by time, and at equal times by the order of the file, like in viewers. Unknown
+messages are printed as hexadecimal.
 """
 
 import collections
@@ -56,7 +56,7 @@ def double(value):
 
 
 def shown(values):
-    """A message that needs no explanation: number=value, texts quoted."""
+    """A message in a generic form: number=value, texts quoted."""
     pairs = []
     for number in sorted(values):
         for value in values[number]:
@@ -66,12 +66,12 @@ def shown(values):
 
 
 class Sequence:
-    """What a reader keeps for one packet sequence."""
+    """A reader's state for one packet sequence."""
 
     def __init__(self):
         self.interned = collections.defaultdict(dict)
         self.clock, self.track = 0, 0
-        self.clocks = {}  # incremental ones: their present CLOCK_MONOTONIC time
+        self.clocks = {}  # current CLOCK_MONOTONIC time of incremental clocks
         self.thread, self.sample_us = "", 0  # of samples
 
     def name(self, table, iid):
@@ -86,7 +86,7 @@ class Reader:
         self.sequences = collections.defaultdict(Sequence)
         self.tracks = {}
         self.events = collections.defaultdict(list)  # by track: (time, order, values, line)
-        self.flows = {}  # id -> the smallest place where it was seen
+        self.flows = {}  # id -> its smallest place
         self.lines, self.order = [], 0
 
     def packet(self, data):
@@ -131,7 +131,7 @@ class Reader:
             if one(clock, 3):
                 sequence.clocks[one(clock, 1)] = base + one(clock, 2)
         plain = [shown(clock) for clock in clocks if not one(clock, 3)]
-        if len(plain) > 1:  # those that tell how the machine's clocks lie
+        if len(plain) > 1:  # snapshots of the machine's clocks
             self.lines.append(f"clocks {plain}")
 
     def defaults(self, sequence, values):
@@ -208,7 +208,7 @@ class Reader:
     # ---- At the end ----
 
     def label(self, uuid, depth=0):
-        """A track by what it is and what it lies below."""
+        """Describes a track by its own fields and its parents."""
         track = self.tracks.get(uuid)
         if track is None:
             return f"!track {uuid}" if uuid else ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Random recordings as the text that oracle_load writes (README.md): every kind of event, with
 losses, edges, a forked process, samples on and off the CPU, and threads that are collected in any
-order. Names tell what they are of: r pushed, o overlapping, s on tracks, m marks, c counters, f
-flows, k keys."""
+order. Prefixes of names: r pushed, o overlapping, s on tracks, m marks, c counters, f flows, k
+keys."""
 
 import random
 
@@ -55,7 +55,7 @@ class Recording:
         state = self.threads[thread]
         if state.depth and self.draw(2):
             state.depth -= 1
-            self.now += 1  # of two empty ranges at one instant Chrome's format cannot say more
+            self.now += 1  # Chrome's format cannot nest two empty ranges at one instant
             return self.put(thread, f"pop time=+{self.now} depth={state.depth}")
         if state.depth == 5:
             return None
@@ -116,7 +116,7 @@ class Recording:
         self.threads[thread].free_ns = end + 1
 
     def gap(self, thread):
-        """Rarely: whatever was to be told is lost, or recording was off."""
+        """Rarely, events are lost or recording is off."""
         state = self.threads[thread]
         if self.draw(12):
             return
@@ -138,7 +138,7 @@ class Recording:
             if self.threads[thread].lines:
                 self.body += [f"batch thread={thread}", *self.threads[thread].lines]
             self.threads[thread].lines = []
-        if self.draw(3):  # else they come late, with those of the next collection
+        if self.draw(3):  # else they are late, with those of the next collection
             self.body += self.samples
             self.samples = []
 
@@ -173,7 +173,7 @@ class Recording:
         choices = ([self.pushed] * 8 + [self.overlapping] * 3 + [self.on_track] * 4 +
                    [self.point] * 3 + [self.flow] * 2 + [self.sample] * 3 + [self.wait, self.gap])
         for step in range(steps):
-            self.now += self.draw(4) and 1 + self.draw(900)  # some fall on one instant
+            self.now += self.draw(4) and 1 + self.draw(900)  # some have equal times
             thread = self.draw(len(PROCESS_OF))
             forked = PROCESS_OF[thread] == 2 and self.now <= FORK_NS
             if self.now >= self.threads[thread].free_ns and not forked:
@@ -185,6 +185,6 @@ class Recording:
 
 
 def make(seed, steps):
-    """The text, and when the last event was told."""
+    """The text, and the time of the last event."""
     recording = Recording(seed)
     return recording.text(steps), recording.now

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Random schedules of sampled programs, as the text that oracle_load writes (README.md): processes
-that fork, threads that run, are ready, wait for all there is and nap; stacks of own code,
-libraries, the interpreter and the kernel; ranges, losses. What happened is kept, as the truth."""
+that fork, threads that run, are ready, wait for every reason and nap; stacks of own code,
+libraries, the interpreter and the kernel; ranges, losses. Keeps the schedule as the truth."""
 
 import random
 
@@ -53,7 +53,7 @@ class Schedule:
     def draw(self, low, high):
         return self.random.randrange(low, high)
 
-    # ---- What there is ----
+    # ---- Processes, threads and code ----
 
     def make_stacks(self):
         self.add_stack(0, 0)
@@ -64,7 +64,7 @@ class Schedule:
         kind, _, _, first = FUNCTIONS[function]
         inner = parent and FUNCTIONS[self.frames[self.stacks[parent][1]][0]][0] in ("kernel",
                                                                                    "collector")
-        if inner:  # nothing is called from there
+        if inner:  # makes no calls
             return
         frame = (function, first + self.draw(0, 4) if kind == "python" or first else 0)
         if frame not in self.frames:
@@ -87,7 +87,7 @@ class Schedule:
                 first = self.draw(begin, end)
                 self.threads.append(Thread(i, 1000 * (i + 1) + k, first, self.draw(first, end) + 1))
 
-    # ---- What happens ----
+    # ---- Running and waiting ----
 
     def run(self, thread):
         now, used, stack = thread.begin, self.draw(0, PERIOD_NS), 0
@@ -107,7 +107,7 @@ class Schedule:
             now = stop
 
     def on_cpu(self, thread, now, stop, stack, used):
-        """A sample for each period of CPU time; `used` of it is gone."""
+        """A sample for each period of CPU time, of which `used` has passed."""
         tick = now + PERIOD_NS - used
         while tick < stop:
             inner = self.stacks[stack] and FUNCTIONS[self.frames[self.stacks[stack][1]][0]][0]
@@ -173,7 +173,7 @@ class Schedule:
             yield f"stack {i} parent={parent} frame={frame + 1}"
 
     def samples(self, index):
-        """(when it is told, line)"""
+        """(time of emission, line)"""
         thread = self.threads[index]
         for time, stack, flags in thread.cpu:
             yield time, (f"sample cpu time=+{time} thread={index} stack={stack} cpu=1 "

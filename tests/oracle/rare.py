@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the text of a made-up recording in which what is rare happens all the time.
+"""Prints the text of a made-up recording in which rare events are frequent.
 
 rare.py SEED STEPS: edges and losses of every cause with ranges open, times that are equal, forks in
 open ranges, tracks that several threads use and that are hidden, ranges that end on other threads
-or never, batches that come late, samples and waits of every kind with and without a path. The same
-for the same arguments.
+or never, late batches, samples and waits of every kind with and without a path. The same arguments
+give the same text.
 """
 
 import random
@@ -19,7 +19,7 @@ PATH_KNOWN, PATH_CUT, UNFINISHED = 1, 2, 32  # flags of samples
 
 
 class Text:
-    """Lines; strings, frames, stacks and paths are numbered when they are first needed."""
+    """Collects lines; numbers strings, frames, stacks and paths at their first use."""
 
     def __init__(self):
         self.lines, self.numbers = ["oracle 1"], {}
@@ -151,7 +151,7 @@ class Recording:
         if self.started:
             index = self.random.randrange(len(self.started))
             self.event(thread, "stop", id=self.started.pop(index))
-            self.starts(thread)  # in the place that became free
+            self.starts(thread)  # in the slot that became free
 
     def stops_only(self, thread):
         if self.started:

@@ -26,12 +26,12 @@ SOURCE = Path(__file__).resolve().parents[2]
 LARGEST_BYTES = 200_000  # of a compressed text
 SECONDS = 120
 
-# Each is run by sh in an empty folder and leaves run.annot there. $A is annot, $P the folder of the
+# sh runs each in an empty folder, where it writes run.annot. $A is annot, $P the folder of the
 # system tests' programs, $B the build, $S the source, $PY Python with pyannot; rec is "annot
 # record".
 SCENE = "$PY $S/tests/oracle/scene.py"
 SAMPLED = "--off-cpu --rate 499"
-ALL = f"{SAMPLED} --python -imports"  # imports are many
+ALL = f"{SAMPLED} --python -imports"  # imports are too many
 RECORDINGS = {
     "abort": "rec -- $P/emit_kinds abort",
     "asked": f"printf 'open a\\nburn 20\\nthread 3\\nbegin\\nfork 4\\norphan 2\\nspawn 3\\njoin\\n"
@@ -97,7 +97,7 @@ RECORDINGS = {
 
 
 def replacements(build, python, folder):
-    """What would tell of this machine, and what stands for it; the longest first."""
+    """Texts that identify this machine, and their replacements; the longest first."""
     prefix = subprocess.run([python, "-c", "import sys; print(sys.base_prefix, sys.prefix)"],
                             capture_output=True, text=True, check=True).stdout.split()
     pairs = {str(SOURCE): "/src/annot", str(build): "/src/annot/build", str(folder): "/tmp/run",
@@ -110,7 +110,7 @@ def made_plain(text, pairs):
         if not line.startswith("string "):
             return line
         for old, new in pairs:
-            if len(old) > 3 or line.endswith(" " + old):  # a short host name is a word of its own
+            if len(old) > 3 or line.endswith(" " + old):  # short host names: whole words
                 line = line.replace(old, new)
         return line
 
@@ -131,7 +131,7 @@ def record(build, python, script, folder):
 
 
 def unlike(build, text, folder):
-    """Names of outputs in which the text, written as a recording, tells other things."""
+    """Names of outputs that differ if the text is written as a recording."""
     original = folder / outputs.FILE
     found = {}
     with tempfile.TemporaryDirectory(prefix="annot-oracle-") as other:

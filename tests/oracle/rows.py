@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints all that pyannot.read tells of a recording, a line for each thing.
+"""Prints all data that pyannot.read returns for a recording, one item per line.
 
 rows.py FILE, with pyannot on the path.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A Python program that does a little of everything which a recording can hold.
+"""A Python program that emits a little of everything that a recording can contain.
 
-scene.py WORK...: what it does, in this order. Needs pyannot; each work is a function below.
+scene.py WORK...: works to do, in this order. Needs pyannot; each work is a function below.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ def values():
 
 
 def crossing():
-    """Ranges that overlap, on several threads; some that nobody ends."""
+    """Ranges that overlap, on several threads; some never end."""
     tokens = [pyannot.start(f"overlap {i % 3}", payload=i) for i in range(6)]
     thread = threading.Thread(target=lambda: [pyannot.end(token) for token in tokens[::2]])
     thread.start()
@@ -124,7 +124,7 @@ def tasks():
 
 
 def forks():
-    """Children with ranges open at the fork; one killed in the middle, one execs."""
+    """Children with ranges open at the fork; one is killed in the middle, one execs."""
     with annotate("around", payload="the fork"), IO.annotate("in a domain"):
         for how in ("ends", "killed", "execs"):
             child = os.fork()

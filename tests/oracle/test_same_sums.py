@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random recordings: every reader and exporter tells the same sums, and those of any --from and
---to are those of the whole, cut.
+"""Random recordings: every reader and exporter returns the same sums, and those of any --from and
+--to equal those of the whole recording, cut.
 
     test_same_sums.py ANNOT ORACLE_LOAD [RECORDINGS [SEED]]
 
-Compared for each process, lane and name: how many, how long, how long without what is inside (of
-ranges on threads by their path); marks, counters and flows; samples and stretches of each thread.
-Readers: annot cat, annot report, annot query (where it is built), pyannot.read (the same, whole
-recordings), the Chrome and Perfetto exports through readers of our own, folded stacks. So do those
-of a process, of a thread and, but for the report, of ranges of a name. The cut is made here, of
-what annot cat printed of the whole. Two recordings of different hosts and times, merged, tell what
-both of them tell. Last, what was read is falsified, sum by sum, and every one has to be noticed.
+Compared for each process, lane and name: count, total time, self time (of ranges on threads by
+path); marks, counters and flows; samples and stretches of each thread. Readers: annot cat, annot
+report, annot query (if built), pyannot.read (if built, only whole recordings), the Chrome and
+Perfetto exports through the test's readers, folded stacks. The same holds for a process, a thread
+and, except in the report, ranges of a name. The test itself cuts the output of annot cat. Merging
+two recordings of different hosts and times keeps the content of both. Last, each sum is falsified,
+and each must be detected.
 """
 
 import collections
@@ -62,7 +62,7 @@ def clipped(begin, end, first, last):
 
 
 def add_stretch(sums, line, first, last):
-    """Blocked first, then it could run."""
+    """A stretch is first blocked, then ready."""
     begin, end = line["time_ns"], line["time_ns"] + line["dur_ns"]
     ready = end - line.get("runnable_ns", 0)
     part = clipped(begin, end, first, last)
@@ -72,7 +72,7 @@ def add_stretch(sums, line, first, last):
 
 
 def add_ranges(sums, ranges, first, last):
-    """Durations as they are cut; what is inside of a range is subtracted from it."""
+    """Adds cut durations; subtracts a range's children from its self time."""
     lanes = collections.defaultdict(list)
     for line in ranges:
         part = clipped(line["time_ns"], line["time_ns"] + line["dur_ns"], first, last)
@@ -82,7 +82,7 @@ def add_ranges(sums, ranges, first, last):
         elif part:
             lanes[place].append((line, part[1] - part[0]))
     for place, lane in lanes.items():
-        inside = collections.Counter()  # by depth: of the children of the range to come
+        inside = collections.Counter()  # by depth: time of the children of the next range
         for line, length in lane:  # in order of their ends
             own = length - inside.pop(line["depth"] + 1, 0)
             inside[line["depth"]] += length
@@ -116,7 +116,7 @@ def report_sums(annot, path, *options):
     for row in by["thread"]["ranges"]:
         if row.get("count"):
             key = ("pushed", row["pid"], row["tid"], without_domain(row["path"]))
-            had = sums.get(key, [0, 0, 0])  # of two domains
+            had = sums.get(key, [0, 0, 0])  # same name in two domains
             sums[key] = [a + row[b] for a, b in zip(had, ("count", "total_ns", "self_ns"),
                                                    strict=True)]
     for kind, table in (("overlapping", "overlapping_ranges"), ("track", "track_ranges")):
@@ -146,7 +146,7 @@ def add_point(sums, pid, name):
 
 
 class Perfetto(traces.Perfetto):
-    """With tracks of tracks, points of flows, samples."""
+    """Adds nested tracks, points of flows, samples."""
 
     def __init__(self):
         super().__init__()
@@ -207,7 +207,7 @@ def perfetto_sums(annot, path, *options):
 
 
 def chrome_pushed(sums, place, slices):
-    """Nested by time and, where equal, by their place in the file."""
+    """Nests slices by time and, if equal, by their place in the file."""
     stack = []  # end, path, own sums
     order = sorted(range(len(slices)), key=lambda i: (slices[i][0], -slices[i][1], i))
     for begin, duration, name in (slices[i] for i in order):
@@ -256,7 +256,7 @@ def chrome_sums(annot, path, *options):
 
 
 def folded_sums(annot, path, *options):
-    """Microseconds, in which our samples are whole."""
+    """Sums in microseconds; the recording's samples are whole microseconds."""
     out = run(annot, "export", "-f", "folded", *options, path, "-o", "-").decode()
     return 1000 * sum(int(line.rpartition(" ")[2]) for line in out.splitlines())
 
@@ -310,7 +310,7 @@ def run(*command):
                           stderr=subprocess.DEVNULL).stdout
 
 
-KINDS = {  # what each reader tells, and how many of the numbers
+KINDS = {  # kinds of each reader, and the count of numbers
     "report": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "cpu": 2},
     "perfetto": {"pushed": 3, "overlapping": 2, "track": 2, "mark": 1, "counter": 2, "flow": 1,
                  },
@@ -324,7 +324,7 @@ KINDS = {  # what each reader tells, and how many of the numbers
 
 
 def differences(reader, told, expected):
-    """Lines about what is not the same."""
+    """Lines that describe the differences."""
     kinds = KINDS[reader]
     found = []
     for key in sorted(set(told) | set(expected), key=repr):
@@ -336,7 +336,7 @@ def differences(reader, told, expected):
 
 
 def off_differences(told, expected):
-    """Of stretches a report adds up two times."""
+    """Compares only a report's two times of stretches."""
     both = [{key: value[-2:] for key, value in sums.items() if key[0] == "off"}
             for sums in (told, expected)]
     both = [{key: value for key, value in sums.items() if any(value)} for sums in both]
@@ -347,7 +347,7 @@ def check_all(annot, path, expected, options, with_python):
     perfetto, samples = perfetto_sums(annot, path, *options)
     told = {"perfetto": perfetto, "chrome": chrome_sums(annot, path, *options)}
     found = []
-    if "--range" not in options:  # of which a report tells calls, functions and waits alone
+    if "--range" not in options:  # a report of a range only has calls, functions and waits
         told["report"] = report_sums(annot, path, *options)
         found = off_differences(told["report"], expected)
     if has_query(annot):
@@ -358,7 +358,7 @@ def check_all(annot, path, expected, options, with_python):
         found += differences(reader, sums, expected)
     cpu_ns = sum(value[1] for key, value in expected.items() if key[0] == "cpu")
     sampled = sum(value[0] for key, value in expected.items() if key[0] == "cpu")
-    # Rows of one weight, the mean; each thread keeps less than one.
+    # Rows have one weight, the mean; each thread keeps a remainder below one.
     threads = len({key[1] for key in expected if key[0] == "cpu"})
     if abs(samples - sampled) > threads + 1:
         found.append(f"perfetto: {samples} samples, not {sampled}")
@@ -369,7 +369,7 @@ def check_all(annot, path, expected, options, with_python):
 
 
 def falsified(told):
-    """Each sum of each reader, one too high while it is yielded."""
+    """Yields each sum of each reader, increased by one until the next step."""
     for reader, sums in told.items():
         for key, numbers in sums.items():
             for i in range(KINDS[reader].get(key[0], 0)):
@@ -385,7 +385,7 @@ def check_falsified(told, expected):
 
 
 def cuts(chance, lines, last_ns):
-    """Times of which some are those of events."""
+    """Random times; some equal times of events."""
     times = [line["time_ns"] for line in lines]
     for i in range(CUTS):
         pair = sorted(chance.choice(times) if (i + k) % 2 else chance.randrange(last_ns)
@@ -406,7 +406,7 @@ def check_cuts(annot, path, lines, chance, last_ns):
 
 
 def check_choices(annot, path, lines, chance):
-    """Of one process, one thread, and ranges of a name."""
+    """Checks selections of one process, one thread, and ranges of a name."""
     whole = [line for line in lines if line.get("tid")]
     pid, tid = chance.choice(whole)["pid"], chance.choice(whole)["tid"]
     name = chance.choice("ros") + str(chance.randrange(4))
@@ -424,7 +424,7 @@ def check_choices(annot, path, lines, chance):
 
 
 def of_host(text, name, pids, shift_ns):
-    """The same with other processes, by a clock that shows that much more."""
+    """The text with other process ids and a clock that is ahead by `shift_ns`."""
     def replace(pattern, change):
         return re.sub(rf"\b({pattern})=(\d+)", lambda m: f"{m[1]}={int(m[2]) + change}", text)
 
@@ -434,7 +434,7 @@ def of_host(text, name, pids, shift_ns):
 
 
 def states_of_ranges(annot, path):
-    """{(pid, tid, path): how long it ran, could run, was blocked}."""
+    """{(pid, tid, path): time running, ready, blocked}."""
     rows = json.loads(run(annot, "report", "--json", "--all", "--by", "thread", path))["ranges"]
     return {(row["pid"], row["tid"], row["path"]):
             [row[f"{state}_ns"] for state in ("running", "runnable", "blocked")]
@@ -442,8 +442,8 @@ def states_of_ranges(annot, path):
 
 
 def check_merge(annot, oracle_load, seed, place):
-    """The second one begins a little earlier or later, so one goes on when the other has ended, and
-    perhaps before the clock of the first host, which then began not long ago."""
+    """The second recording begins a little earlier or later, so one outlasts the other. It may
+    begin before the clock of the first host, which then booted recently."""
     chance, variant = random.Random(seed), seed // 4
     shift_ns, gap_ns = chance.choice((7, 10**9, -4 * 10**12)), (-30000, 50000, 0)[variant % 3]
     first_ns = (20000 - random_recording.BEGIN_NS, 0)[variant % 2]

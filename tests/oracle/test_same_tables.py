@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Random schedules (random_schedule.py): every table of a report, its first screen, flame graphs
-and pyannot.read tell what happened, and each other's numbers.
+and pyannot.read equal the schedule and one another.
 
     test_same_tables.py ANNOT ORACLE_LOAD [RECORDINGS [SEED]]
 
-What happened is the schedule itself: sums by thread, function, line, cause, and of the wall time,
-made here. The screen is read as people do: its shares add up to 100 %, and each number is that of a
-table, as far as it is told. Last, numbers are falsified one by one, and each has to be noticed.
+The test sums the schedule by thread, function, line, cause, and wall time. It parses the screen's
+text: shares add up to 100 %, and each number equals that of a table to the printed precision. Last,
+numbers are falsified one by one, and each must be detected.
 """
 
 import collections
@@ -43,7 +43,7 @@ def run(*command):
                           stderr=subprocess.DEVNULL).stdout.decode()
 
 
-# ---- What happened -------------------------------------------------------------------------------
+# ---- The truth -----------------------------------------------------------------------------------
 
 class Truth:
     def __init__(self, schedule):
@@ -54,13 +54,13 @@ class Truth:
         self.wall = wall_of(schedule)
 
     def frames(self, stack):
-        """Innermost first: (function, line)"""
+        """(function, line) of each frame, innermost first."""
         while stack:
             stack, frame = self.schedule.stacks[stack]
             yield self.schedule.frames[frame]
 
     def line_of(self, stack):
-        """Of the innermost Python frame, else the innermost that is known."""
+        """The line of the innermost Python frame, else of the innermost known frame."""
         frames = [(FUNCTIONS[function], line) for function, line in self.frames(stack)]
         python = [(entry[1], line) for entry, line in frames if entry[0] == "python"]
         known = [(entry[1], line) for entry, line in frames if line]
@@ -91,7 +91,7 @@ class Truth:
 
 
 def lives(schedule):
-    """[begin, end) of each thread: a main thread's is its process's, another one's as it was seen.
+    """[begin, end) of each thread: for main threads the process's life, for others as observed.
     """
     for thread in schedule.threads:
         pid, _, begin, end = schedule.processes[thread.process]
@@ -106,7 +106,7 @@ def lives(schedule):
 
 
 def state_at(thread, time):
-    """Running (of all the time one part, ready for another), ready, or why it waits."""
+    """Running (partly running and partly ready), ready, or the reason of a wait."""
     for begin, wake, end, reason, _, _ in thread.waits:
         if begin <= time < end:
             return ("ready",) if time >= wake else ("waiting", reason)
@@ -118,7 +118,7 @@ def state_at(thread, time):
 
 
 def wall_of(schedule):
-    """Sums by state, moment by moment."""
+    """Sums the wall time by state."""
     begins_ends = list(lives(schedule))
     times = {0, schedule.length, *itertools.chain(*begins_ends)}
     for thread in schedule.threads:
@@ -149,7 +149,7 @@ def wall_of(schedule):
 # ---- Tables --------------------------------------------------------------------------------------
 
 class Checks:
-    """What is not as it should be."""
+    """Collects faults."""
 
     def __init__(self):
         self.found = []
@@ -254,7 +254,7 @@ def check_csv(checks, told, text):
 # ---- The first screen ----------------------------------------------------------------------------
 
 def precision(text):
-    """Half of the last digit that is told; of "<0.1" all of it."""
+    """Half of the last printed digit; for "<0.1" the whole value."""
     number = text.split()[0]
     return (1 if "<" in text else 0.5) * 10 ** -len(number.partition(".")[2])
 
@@ -278,7 +278,7 @@ def adds_up(checks, shares, what, more=0.0):
 
 
 def section(screen, title):
-    """The lines under a title that begins so, up to an empty one."""
+    """The lines below a title with this prefix, up to an empty line."""
     found = re.search(rf"^{title}[^\n]*\n((?:[^\n]+\n)*)", screen, re.M)
     return found.group(1).splitlines() if found else []
 
@@ -311,8 +311,7 @@ def check_headline(checks, screen, told):
 
 
 def own_rows(screen):
-    """With waits: value, share, (CPU, ready if there is much, waits), name; else without the
-    parentheses."""
+    """Rows: value, share, name; with waits also (CPU, ready if large, waits) before the name."""
     titles = "Own code|Installed|Python functions|Functions|Where "
     lines = section(screen, f"(?:{titles})")
     for line in lines:
@@ -371,7 +370,7 @@ def check_waits(checks, screen, told):
 
 
 def check_rest(checks, screen, told):
-    """Findings, ranges and the last lines."""
+    """Checks the findings, ranges and last lines."""
     found = re.findall(rf"^ *{SHARE} (\S.*)$", "\n".join(section(screen, "What stands out")), re.M)
     for (share, _), row in zip(found, told["diagnosis"]):
         share_is(checks, share, row["cost"], row["whole"], f"finding {row['finding']!r}")
@@ -415,7 +414,7 @@ def check_screen(checks, screen, told):
 
 # ---- Tables as text ------------------------------------------------------------------------------
 
-# Of each the columns with times, as people see them.
+# Each table's columns with times, as printed.
 TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("time_ns",),
          "wait_places": ("total_ns", "max_ns"), "waits": ("total_ns", "mean_ns", "max_ns"),
          "lines": None,  # see LINE_TIMES
@@ -423,7 +422,7 @@ TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("time_n
          "python_functions": ("cpu_python_ns", "cpu_total_ns")}
 
 
-# Which of them are there depends on the recording; nothing stands for 0.
+# Their presence depends on the recording; an empty cell is 0.
 LINE_TIMES = {"time": "own_time_ns", "CPU": "own_cpu_ns", "ready": "own_ready_ns",
               "waits": "own_waiting_ns"}
 
@@ -443,7 +442,7 @@ def check_text(checks, annot, path, told, options):
                        if word in LINE_TIMES]
             told_rows = [row for row in told_rows if any(row[column] for column in columns)]
         if not rows and all("rest" in row for row in told[table]):
-            continue  # a remainder alone says nothing
+            continue  # a remainder alone cannot be compared
         checks.equal(len(rows), len(told_rows), f"rows of {table} as text")
         for cells, row in zip(rows, told_rows):
             known = [row[column] for column in columns if row.get(column) is not None]
@@ -456,10 +455,10 @@ def check_text(checks, annot, path, told, options):
             adds_up(checks, shares, f"shares of {table}")
 
 
-# ---- Others --------------------------------------------------------------------------------------
+# ---- Other outputs -------------------------------------------------------------------------------
 
 def flame_whole(annot, path, options):
-    """Of the whole graph, and by the label of each box without what is on top of it."""
+    """The time of the whole graph, and the self time of each box by label."""
     done = subprocess.run([annot, "flame", "--min-width", "0.0000001", "-f", "svg", "-o", "-",
                            *options, path],
                           check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -476,7 +475,7 @@ def check_flames(checks, annot, path, told, chosen):
                               (("--by", "thread"), cpu_ns), (("--inverted",), cpu_ns)):
         whole, parts = flame_whole(annot, path, [*options, *chosen])
         checks.equal(whole, expected, f"flame {' '.join(options)}")
-        if "--inverted" not in options:  # narrow ones are put together
+        if "--inverted" not in options:  # narrow boxes are merged
             checks.equal(parts, whole, f"boxes of flame {' '.join(options)}", whole // 1_000_000)
     for options in ((), ("--lines",), ("--python",), ("--by", "process")):
         lines = run(annot, "export", "-f", "folded", "-o", "-", *options, *chosen,
@@ -508,7 +507,7 @@ FALSIFIED = ("cpu_ns", "runnable_ns", "blocked_ns", "total_ns", "cpu_self_ns", "
 
 
 def falsified(told):
-    """Each number of the tables that the truth has, one at a time."""
+    """Falsifies each number of the tables that is in the truth, one at a time."""
     rows = [(table, row) for table in ("threads", "waits", "lines", "wall") for row in told[table]]
     for (table, row), column in itertools.product(rows, FALSIFIED):
         if row.get(column):
@@ -533,7 +532,7 @@ def selections(schedule):
 
 
 def check_part(checks, annot, path, options):
-    """All outputs of a part. Returns the tables."""
+    """Checks all outputs of a part. Returns the tables."""
     told = json.loads(run(annot, "report", "--json", "--all", "--lines", *options, path))
     check_sums(checks, told)
     check_tree(checks, told)
