@@ -226,7 +226,7 @@ def check_sums(checks, told):
 
 
 def check_tree(checks, told):
-    """A function has its own time, and that of what it calls."""
+    """A function's total is its own time plus that of its callees."""
     rows = told["call_tree"]
     for column in ("cpu", "ready", "waiting"):
         inside = collections.Counter()

@@ -61,7 +61,7 @@ def remove_old(kept):
 
 def this_oldest_newest():
     """Interpreters with their PYTHONPATH. Together they have all interfaces for calls and lines;
-    to build the package for every interpreter of the machine would take a minute."""
+    building the package for every interpreter of the machine would take a minute."""
     import interpreters
 
     yield interpreters.ask(sys.executable), os.environ["PYTHONPATH"]

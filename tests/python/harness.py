@@ -35,7 +35,7 @@ def private_directory():
 
 
 os.environ["ANNOT_DIR"] = private_directory()  # of this process, before it imports pyannot
-os.environ.setdefault("ANNOT_PYTHON", "none")  # only what the programs emit themselves
+os.environ.setdefault("ANNOT_PYTHON", "none")  # only the programs' own events
 
 
 def without_annot(text):

@@ -240,7 +240,7 @@ def outcome(case):
 
 
 def signature(thing):
-    """Prints a default that is a plain object(), which means "not given", by its type alone."""
+    """Returns the parameters; a default such as an object() for "not given" by its type alone."""
     plain = (str, int, float, type(None))
     return [[parameter.name, parameter.kind.name, repr(parameter.default)
              if isinstance(parameter.default, plain) else type(parameter.default).__name__]

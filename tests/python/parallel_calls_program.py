@@ -124,7 +124,7 @@ def switch(rounds):
 
 
 def take():
-    """Takes all tool ids of sys.monitoring, like a careless profiler."""
+    """Disables the events of annot's tool, like a profiler that assumes it owns all tools."""
     for tool in range(6):
         if sys.monitoring.get_tool(tool) == "annot":
             sys.monitoring.set_events(tool, 0)

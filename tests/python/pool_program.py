@@ -125,8 +125,8 @@ def kill_workers(cell):
 
 
 class Pool:
-    """multiprocessing.Pool. It replaces workers that died, but their results never arrive, so they
-    are not waited for."""
+    """multiprocessing.Pool. It replaces workers that died, but the results of their tasks never
+    arrive, so the program does not wait for these."""
 
     def __init__(self, context, cell):
         each = 1 if cell.ending == "maxtasksperchild" else None

@@ -43,7 +43,7 @@ print(len(heard), left, new)
 """
 
 
-# Installs a seccomp filter that permits every system call.
+# Installs a filter of the kernel (seccomp) that permits every system call.
 FILTERED = """
 import ctypes, struct
 libc = ctypes.CDLL(None, use_errno=True)

@@ -105,7 +105,7 @@ class PoolWorkers(RecordingTest):
         return pools
 
     def check_use(self, pool, tasks):
-        """It was in use from before the first task until after the last one."""
+        """The pool was in use from before the first task until after the last one."""
         wall = max(end for _, end in tasks) - min(begin for begin, _ in tasks)
         self.assertGreaterEqual(pool["wall_ns"], wall)
 

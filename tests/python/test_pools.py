@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Pools and executors, seen without touching the program: every task is a range with its
-function's name, arrows lead to it and on to its result, and the program sees no difference."""
+"""Pools and executors, observed without changes of the program: every task is a range with its
+function's name, arrows lead to it and on to its result, and the program's behaviour is the same."""
 
 import importlib.util
 import json
@@ -462,7 +462,7 @@ class Nothing(PoolTest):
     """The program's view is the same as without a recorder."""
 
     def test_the_program_prints_the_same(self):
-        """Results, errors with the traceback of the worker, and what goes through the pipes."""
+        """Results, errors with the traceback of the worker, and the bytes in the pipes."""
         body = """
             import gc, inspect, pickle, traceback, weakref
             from multiprocessing.connection import Connection

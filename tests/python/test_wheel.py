@@ -55,8 +55,8 @@ BUILDERS = ["/usr/bin/*gcc*", "/usr/bin/*clang*", "/usr/bin/cc", "/usr/bin/c99",
             "/usr/lib/*/libbpf.so.*", "/usr/lib/*/libelf.so.*", "/usr/lib/*/libelf-*.so",
             "/usr/lib/*/libdw.so.*", "/usr/lib/*/libdw-*.so", "/usr/lib/*/libzstd.so.*"]
 
-# Nothing but Python and pip: what is installed comes from the wheel. The demo's fresh machine has
-# neither; it gets them sooner than another one is made.
+# Only Python and pip: all other files come from the wheel. The demo's fresh machine lacks both; to
+# install them there is faster than to make another machine.
 FRESH = """
 {{ apt-get update -qq && apt-get install -qq -y --no-install-recommends python3 python3-venv; }} \
     >/dev/null || {{ echo "skipped: no packages of Python"; exit 77; }}
