@@ -98,7 +98,9 @@ CYCLE_FILES = 8
 
 # Folders and pages within the budget of words.py.
 PLAIN = ["CONTRIBUTING.md", "NEWS.md", "README.md", "collector", "docs", "examples", "libannot",
-         "pyannot", "tests/fuzz", "tests/itt", "tests/nvtx", "tests/system", "tests/unit", "tools"]
+         "pyannot", "tests/bench", "tests/first_screen", "tests/fuzz", "tests/gpu", "tests/headers",
+         "tests/itt", "tests/nvtx", "tests/proof", "tests/system", "tests/unit", "tests/viewers",
+         "tools"]
 
 # The entries of the top folder; output of runs belongs elsewhere.
 TOP = {"libannot", "pyannot", "collector", "tools", "examples", "docs", "tests", ".ci",

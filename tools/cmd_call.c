@@ -79,7 +79,7 @@ static bool is_group(const struct option_spec *spec)
 /* Names of the options of a group, which begins at `spec`. Returns its last row. */
 static const struct option_spec *list_group(const struct option_spec *spec)
 {
-    char names[2048];
+    char names[2048] = "";
     size_t used = 0;
     for (; spec[1].name && !is_group(spec + 1); spec++)
         if (spec[1].help && used + 64 < sizeof(names))
