@@ -279,6 +279,7 @@ static int store_value(struct options *options, const struct option_spec *spec, 
         rc = add_to_list(spec, text, (struct option_list *)slot);
         break;
     case OPTION_COMMAND:
+    case OPTION_GROUP:
         break;
     }
     if (rc == -E2BIG) {
