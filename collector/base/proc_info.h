@@ -20,7 +20,7 @@ struct proc_stat {
     int thread_count;     /* of a zombie: more than 1 if only its first thread has ended */
     uint64_t start_ticks; /* since the machine's boot */
     uint64_t stack_begin; /* of this image: changes with an exec; 0 without permission */
-    uint16_t cpu;         /* of its last run */
+    uint16_t cpu;         /* on which it last ran */
     int exit_code;        /* wait status of a zombie; 0 without permission */
     char comm[16];
 };

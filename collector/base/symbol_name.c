@@ -87,7 +87,7 @@ static bool add_clean(struct text *text, const char *bytes, size_t length)
     return size <= room;
 }
 
-/* Bytes of a name, with room for the suffixes. */
+/* Bytes of a name; leaves room for the suffixes. */
 enum { NAME_ROOM = SYMBOL_NAME_SIZE - (sizeof(ellipsis) - 1) - (sizeof(stub_mark) - 1) };
 
 static size_t compose(const char *name, size_t length, bool cut, const char *mark, char *buffer)

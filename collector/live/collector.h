@@ -34,7 +34,6 @@ struct collector_sink {
     void *context;
 };
 
-/* {0} is the default of all but `output`. */
 /* Options as the user gave them ("--trace-select nosuch"), or NULL: the recording lists those
  * without effect. The texts outlive the collector. */
 struct collector_asked {
@@ -45,6 +44,7 @@ struct collector_asked {
     const char *ranges; /* functions of Python, MODULE:FUNCTION,...: without the option's name */
 };
 
+/* {0} is the default of all but `output`. */
 struct collector_options {
     struct collector_asked asked;
     const char *directory;       /* NULL: $ANNOT_DIR or the default place */
@@ -134,10 +134,11 @@ int collector_emit_waiting(struct collector *collector);
 /* Call when a child of the caller ended. */
 void collector_note_exit(struct collector *collector, int pid, int wait_status);
 
-/* Records the status of the command itself. */
 /* Records the block of the program that requested the recording: CLOCK_MONOTONIC, from start to
  * end. 0 or -errno. */
 int collector_note_block(struct collector *collector, int64_t begin_ns, int64_t end_ns);
+
+/* Records the status of the command itself. */
 void collector_note_command(struct collector *collector, int wait_status);
 
 struct collector_counts {

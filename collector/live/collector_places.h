@@ -44,7 +44,7 @@ struct places {
     bool open; /* the gate is */
     VEC(struct place *) items;
     VEC(struct stranger) strangers;
-    struct map64 seen; /* without eBPF: hash by pid of the start of its stack */
+    struct map64 seen; /* without eBPF: hash of start time and stack address, by pid */
     int64_t scan_ns;
     uint64_t late_count, left_out;
 };

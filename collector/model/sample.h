@@ -104,7 +104,7 @@ enum { SAMPLE_VALUES_MAX = 8, VALUE_TYPE_MAX = 4096 };
 
 struct sample_set {
     uint32_t name;   /* string; 0 for fixed sets: sample_set_name() */
-    uint32_t period; /* first value that one sample stands for; 0: not constant */
+    uint32_t period; /* amount of the first value per sample; 0: not constant */
     uint8_t flags;   /* enum sample_set_flags, and unknown ones */
     uint8_t count;   /* of types: at most SAMPLE_VALUES_MAX */
     uint8_t role;    /* enum sample_role: derived */

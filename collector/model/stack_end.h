@@ -6,7 +6,7 @@
 #define ANNOT_STACK_END_H
 
 enum stack_end {
-    STACK_NOT_WALKED = 0,    /* not a Python thread, or a kernel thread */
+    STACK_NOT_WALKED = 0,    /* no Python in the process, or a kernel thread */
     STACK_COMPLETE = 1,      /* reached its true root */
     STACK_DEPTH = 2,         /* deeper than the walk's limit */
     STACK_NO_MAPPING = 3,    /* an address outside of the known mappings */

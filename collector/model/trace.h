@@ -101,13 +101,14 @@ enum asyncio_role {
     ASYNCIO_ROLE_AWAITED = 3,
 };
 
-/* Roles of spans of OBSERVER_CUPTI, numbered as in annot/queues.h. */
+/* Roles of ranges of OBSERVER_PYTHON_CALLS. */
 enum calls_role {
     CALLS_ROLE_ESTIMATED = 1,
     CALLS_ROLE_WHOLE = 2,    /* a call of a coroutine on a track of its task, besides its pieces */
     CALLS_ROLE_AWAITING = 3, /* inside of those: the task was suspended */
 };
 
+/* Roles of spans of OBSERVER_CUPTI, numbered as in annot/queues.h. */
 enum queue_role {
     QUEUE_ROLE_NONE = 0, /* another role, or one of a later version */
     QUEUE_ROLE_KERNEL = 1,

@@ -7,8 +7,8 @@
 
 #include "trace.h"
 
-/* A time when a process recorded, if only ranges of one name are (read/captures.c finds them,
- * once): in order of processes, then of time. add: 0 or -ENOMEM, which sticks. */
+/* An interval in which a process recorded, if only ranges of one name are recorded (found once, by
+ * read/captures.c): in order of processes, then of time. add: 0 or -ENOMEM, which sticks. */
 struct trace_capture {
     uint32_t process;
     int64_t from_ns, to_ns;

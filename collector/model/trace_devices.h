@@ -9,7 +9,7 @@
 
 #include "trace.h"
 
-/* A device as a program's lane, or as a thread that stands for it: exactly one of both. */
+/* A device as a program's lane, or as a thread that stands for it: exactly one of the two. */
 struct trace_device {
     uint32_t revision;
     uint32_t lane;   /* 1 + ordinal; 0: counters only */

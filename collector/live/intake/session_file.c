@@ -202,7 +202,7 @@ int session_file_span(const struct session_file *file, struct session_span *ret_
 static void note_leaving(const struct directory *directory, const struct session_file *file,
                          uint64_t generation)
 {
-    /* A shared lock, so that other sessions do not take it for a live one meanwhile. */
+    /* A shared lock, so that other processes do not take it for a live one meanwhile. */
     bool alone = flock(file->fd, LOCK_SH | LOCK_NB) == 0;
     struct annot_session session;
     if (read_session(directory, file->fd, &session) != 0)

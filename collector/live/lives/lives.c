@@ -265,8 +265,8 @@ static void lives_forget_texts(struct lives *lives, const struct image *image)
     entry->revision++;
 }
 
-/* A forked child runs its parent's program at the fork. The forking thread is recorded if it may
- * have ranges, which the child inherits. */
+/* A forked child runs the program that its parent ran at the fork. The forking thread is recorded
+ * if it may have ranges, which the child inherits. */
 static void emit_family(struct lives *lives, const struct process *life, const struct image *image)
 {
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)image->ordinal);

@@ -48,7 +48,7 @@ struct image {
     int64_t ordinal;      /* -1 = no entry */
     bool execed;          /* begun by an exec that the kernel reported */
     bool own;             /* it did something, so it keeps its entry */
-    bool merged;          /* into the next one, which has its entry now */
+    bool merged;          /* into the next one, which shares its entry */
     char *comm, *cmdline; /* or NULL */
     /* Of a program with libannot and a known segment: */
     int64_t served_ns;             /* when the segment was made; 0 = no segment found */

@@ -173,8 +173,8 @@ __attribute__((format(printf, 2, 0))) static int keep_quiet(enum libbpf_print_le
     return 0;
 }
 
-/* An older kernel loads a program for many places, but refuses to attach it; then loads the other
- * one. */
+/* Attaches the first places. An older kernel loads a program for many places, but refuses to attach
+ * it: falls back to the other program. */
 static int attach_first(struct sampler_bpf *program, const char *path,
                         const struct bpf_probe_places *places)
 {

@@ -69,8 +69,7 @@ int bpf_program_get_process(struct sampler_bpf *program, int32_t pid,
 int bpf_program_remove_process(struct sampler_bpf *program, int32_t pid);
 
 /* Mapped memory that the program reads while it is written: write only entries that no process
- * refers
- * to yet. NULL: the index is too high. */
+ * refers to yet. NULL: the index is too high. */
 struct sampler_mapping *bpf_program_mappings(struct sampler_bpf *program); /* the whole array */
 struct unwind_rule *bpf_program_rule(struct sampler_bpf *program, uint32_t index);
 struct python_offsets *bpf_program_python(struct sampler_bpf *program, uint32_t index);

@@ -4,8 +4,7 @@
  *
  * Opened by the thread that knows the owner, used on another: names load symbol tables and debug
  * files and demangle, which takes up to seconds for a large library. Thread-safety: one thread at a
- * time
- * per source, except code_source_peek. */
+ * time per source, except code_source_peek. */
 #ifndef ANNOT_CODE_SOURCE_H
 #define ANNOT_CODE_SOURCE_H
 
@@ -25,9 +24,8 @@ void code_source_destroy(struct code_source *source);
 /* Sets the root of debug files. NULL: /usr/lib/debug. Call before starting threads. */
 void code_source_set_debug_root(const char *directory);
 
-/* The readable name of an address: a function, or else its place, and then sets *ret_place
- * ("libfoo.so+0x1230": the start of its function, if known). Never NULL; valid until the next
- * call. */
+/* The readable name of an address: its function, or else its place ("libfoo.so+0x1230": the start
+ * of its function, if known), which sets *ret_place. Never NULL; valid until the next call. */
 const char *code_source_name(struct code_source *source, uint64_t address, bool *ret_place);
 
 /* The source places of an address in a file, from its debug information, as symbol_module_places().

@@ -392,8 +392,7 @@ static int64_t code_rest_string(struct trace *trace, const struct sampled *proce
     return string;
 }
 
-/* The whole line table of `length` bytes, to be freed. NULL: unreadable, or more than
- * 1 MiB. */
+/* The whole line table of `length` bytes, to be freed. NULL: unreadable, or more than 1 MiB. */
 static uint8_t *code_rest_lines(const struct sampled *process, uint64_t code,
                                 const struct code_part *part, size_t length)
 {

@@ -2,8 +2,8 @@
 /* The part of the running kernel's type information that the BPF program needs.
  *
  * It has 130,000 types of which the program uses twenty. libbpf would copy all of it and search it
- * from end to end once for each of them; here it is read once, and libbpf gets the rest. Errors:
- * -errno; -EBADMSG: it is not as described in the kernel's Documentation/bpf/btf.rst. */
+ * from end to end once for each of them; here it is read once, and libbpf gets the reduced part.
+ * Errors: -errno; -EBADMSG: it is not as described in the kernel's Documentation/bpf/btf.rst. */
 #ifndef ANNOT_KERNEL_BTF_H
 #define ANNOT_KERNEL_BTF_H
 

@@ -2,10 +2,10 @@
 /* The files that processes run: each opened once, held open, its unwind rows loaded once for all.
  *
  * A module is identified by device, inode and the time of its last change, so a replaced file is
- * another module, and a deleted one keeps rows and names. Rows of small tables are
- * loaded at first sight, of large ones when the BPF program meets them. When all row memory is used
- * up, further modules have no rows and are counted. Unmapped modules are dropped after a while:
- * names of their addresses are in the trace. Thread-safety: one thread per object. */
+ * another module, and a deleted one keeps rows and names. Rows of small tables are loaded at
+ * first sight, of large ones when the BPF program meets them. When all row memory is used up,
+ * further modules have no rows and are counted. Unmapped modules are dropped after a while: names
+ * of their addresses are in the trace. Thread-safety: one thread per object. */
 #ifndef ANNOT_MODULES_H
 #define ANNOT_MODULES_H
 

@@ -303,8 +303,8 @@ static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
     return number < 0 ? number : 0;
 }
 
-/* Functions without any of the arguments become ranges without. -EINVAL: no function has some
- * argument, or a readable value. */
+/* Functions without any of the arguments become ranges without. -EINVAL: an argument is in no
+ * function, or no value is readable. */
 static int find_arguments(struct bpf_sampler *sampler, struct probe_target *target,
                           const struct code_functions *functions, const struct arg_wishes *wishes,
                           struct sampler_range_told *told)

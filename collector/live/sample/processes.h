@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampled processes, as known from records: mappings, image, interpreter, names.
  *
- * A process is identified by pid and start time; each exec begins another image of it. It is
- * kept for two more steps after its end, for records that still name it. Thread-safety: one thread
- * per object. */
+ * A process is identified by pid and start time; each exec begins another image of it. It is kept
+ * for two more steps after its end, for records that still name it. Thread-safety: one thread per
+ * object. */
 #ifndef ANNOT_PROCESSES_H
 #define ANNOT_PROCESSES_H
 
@@ -58,7 +58,7 @@ struct sampled {
     struct process
         *entry; /* of the registry, which refers back to it; NULL: the pid has another owner */
     int32_t pid, ns_pid;
-    uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = unknown yet */
+    uint64_t start_ns; /* CLOCK_BOOTTIME; 0 = not yet known */
     uint64_t family;   /* changes only with exec: forked processes share code objects */
     bool fresh_list;   /* the list begins with the exec being processed */
     uint64_t fresh_ns;

@@ -33,9 +33,8 @@ enum {
  * kernel's unwinder must be called (bpf/sleeper.bpf.h). */
 enum { SAMPLER_KERNEL_STRETCH_NS = 20000 };
 
-enum {
-    SAMPLER_CALL_FUTEX = 202
-}; /* system call that waits for locks, including an interpreter's */
+/* The system call that waits for locks, including an interpreter's. */
+enum { SAMPLER_CALL_FUTEX = 202 };
 
 /* Checks of kernel stacks recognised by their words (sleeper.bpf.h) against the kernel's unwinder,
  * each time; BLIND: recognised without comparing words, to see the check fail. */
@@ -444,7 +443,7 @@ enum sampler_site {
 };
 
 /* From low to high: function 12 bits, kind 3, detail 4, GO, RESTARTS, bytes of the function before
- * the place 22, after it 21: for an entry, and for static probes, the list of its arguments. */
+ * the place 22, from it on 21: for an entry, and for static probes, the list of its arguments. */
 #define SAMPLER_SITE_FUNCTION(cookie) ((uint32_t)((cookie)&4095))
 #define SAMPLER_SITE_KIND(cookie)     ((uint32_t)((cookie) >> 12 & 7))
 #define SAMPLER_SITE_DETAIL(cookie)   ((uint32_t)((cookie) >> 15 & 15))

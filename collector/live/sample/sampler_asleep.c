@@ -5,8 +5,8 @@
  * For the former the kernel's part opens a stretch (bpf/sched.bpf.h), which ends like any other;
  * for the latter it takes a stack only when they come back. Their stacks are read from outside,
  * once: native frames from their registers and the process's memory, Python frames as without BPF.
- * Stacks that moved meanwhile are discarded; the others
- * are consistent in all parts. Thread-safety: one thread per object. */
+ * Stacks that moved meanwhile are discarded; the others are consistent in all parts.
+ * Thread-safety: one thread per object. */
 #include "sampler_asleep.h"
 
 #include "processes.h"

@@ -2,8 +2,8 @@
 /* The rung of the BPF sampler: sets its parts up, follows processes, runs the steps.
  *
  * A step notes the end of the kernel's ring, empties the perf rings, then reads the ring up to that
- * position, and applies each mapping before the first later record: so the facts needed
- * for a record precede it. Thread-safety: one thread per object. */
+ * position, and applies each mapping before the first later record: so the facts needed for a
+ * record precede it. Thread-safety: one thread per object. */
 #include "sampler_bpf.h"
 
 #include "bpf_probes.h"

@@ -51,8 +51,8 @@ const struct mapping *mapping_list_find(const struct mapping_list *list, uint64_
 /* ---- Spaces: each a number and a slice of map `mappings` ----
  *
  * A space never changes: a process with changed mappings gets another one. Forked processes share
- * theirs. An unused space stays for two steps and a second: the program may
- * be walking by it, and records under way refer to it. */
+ * theirs. An unused space stays for two steps and a second: the program may be walking by it, and
+ * records under way refer to it. */
 
 struct space {
     uint32_t number;       /* never 0, never reused */

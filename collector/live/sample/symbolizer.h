@@ -28,7 +28,7 @@ struct asked_source {
 struct symbolizer *symbolizer_create(void);
 void symbolizer_destroy(struct symbolizer *symbolizer);
 
-/* Takes over `code`; returns NULL if that is NULL. NULL: out of memory. */
+/* Takes over `code`. NULL: `code` is NULL, or out of memory. */
 struct asked_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
                                     void *owner);
 /* Ends the questions to a source; earlier ones are answered. Accepts NULL. */

@@ -248,7 +248,7 @@ static int check_interpreter(const struct probe *probe, uint64_t *ret_interp)
     return -EAGAIN;
 }
 
-/* Drops fields that only decorate a sample, each for itself, if its value is implausible. */
+/* Drops, one by one, fields that only decorate a sample and have an implausible value. */
 static void check_extras(const struct probe *probe, uint64_t interp)
 {
     struct python_offsets *o = &probe->runtime->offsets;

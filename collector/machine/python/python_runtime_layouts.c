@@ -238,8 +238,7 @@ int python_offsets_check(const struct python_offsets *o)
 /* _Py_DebugOffsets: the structure at the head of _PyRuntime in which CPython 3.13 and later
  * describe their layout to debuggers. A cookie, the version, then 64-bit words in an order that
  * differs by version. Source: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of
- * 3.14
- * and 3.15. Foreign bytes: bounded. Thread-safety: any thread. */
+ * 3.14 and 3.15. Foreign bytes: bounded. Thread-safety: any thread. */
 
 /* Word indexes by field. 0 = not in this version. */
 struct words {

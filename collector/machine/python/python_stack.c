@@ -249,7 +249,7 @@ static struct source_place place_of_entry(const uint8_t *lines, size_t size, siz
     if (kind == LOCATION_LONG) {
         bool ends_here = number(lines, size, &at) == 0;
         uint64_t column = number(lines, size, &at), end = number(lines, size, &at);
-        /* Columns count from 1 here, and 0 is absent. */
+        /* Columns count from 1 here; 0 means absent. */
         return place_of(line, column - 1, ends_here ? end - 1 : UINT64_MAX);
     }
     if (kind >= LOCATION_NO_COLUMNS || at >= size)

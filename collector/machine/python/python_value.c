@@ -15,7 +15,7 @@
 
 /* The place of an instance's attributes. */
 enum instance {
-    INSTANCE_DICT,   /* 3.9, 3.10: in a dict, at an offset from its type */
+    INSTANCE_DICT,   /* 3.9, 3.10: in a dict, at an offset given by its type */
     INSTANCE_VALUES, /* 3.11: an array before it, or a dict */
     INSTANCE_TAGGED, /* 3.12: one word for both */
     INSTANCE_INLINE, /* 3.13: an array after it, or a dict */
@@ -262,7 +262,7 @@ struct value {
     char type[NAME_SIZE];
 };
 
-/* "" if unreadable. */
+/* "" if unreadable or not UTF-8. */
 static void name_of_type(struct python_values *values, uint64_t type, char name[NAME_SIZE])
 {
     uint64_t at = field_at(values, type, TYPE_NAME);

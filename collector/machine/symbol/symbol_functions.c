@@ -68,7 +68,7 @@ static void find_word(struct finding *finding)
     }
 }
 
-/* The start of the arguments: after the last parenthesis that opens at the outer level. */
+/* The start of the arguments: the last parenthesis that opens at the outer level. */
 static size_t arguments_at(const char *name)
 {
     size_t length = strlen(name), level = 0;

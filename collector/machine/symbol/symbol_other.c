@@ -177,8 +177,8 @@ static const int64_t COARSE_NS = INT64_C(50000000);
 
 struct symbol_jit {
     int32_t pid, ns_pid;
-    int64_t uid;      /* -1 = unknown yet */
-    int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = unknown yet */
+    int64_t uid;      /* -1 = not yet known */
+    int64_t begin_ns; /* of the program, CLOCK_MONOTONIC; 0 = not yet known */
     int directory, file;
     uint64_t offset;     /* of the unread part: start of a line */
     uint64_t read_bytes; /* total */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of code without a file: the kernel's by /proc/kallsyms, compiled at run time by
+/* Names of code without a file: the kernel's by /proc/kallsyms, that of JIT compilers by
  * /tmp/perf-PID.map (linux/tools/perf/Documentation/jit-interface.txt). Foreign bytes: bounded.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_SYMBOL_OTHER_H

@@ -50,7 +50,7 @@ struct symbol_table {
     size_t code_count;
     struct strtab texts; /* names outside of files: of PLT entries */
     bool complete;       /* a file had all symbols, not only those for the dynamic linker */
-    bool failed;         /* out of memory: the existing part is valid */
+    bool failed;         /* out of memory: the table is valid but incomplete */
 };
 
 /* Adds the executable segments of this file as code ranges. Call first. */

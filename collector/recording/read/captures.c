@@ -282,7 +282,7 @@ static int add_all(struct scan *scan)
     return error;
 }
 
-/* Recordings read as one had different ranges each, or no range: all of them is shown. */
+/* Recordings read as one had different ranges each, or no range: all is shown. */
 static bool is_joined(const struct trace *trace)
 {
     for (uint32_t i = 0; i < trace_process_count(trace); i++)

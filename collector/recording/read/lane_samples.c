@@ -29,7 +29,8 @@ static bool sample_path_same_names(const struct stacks *stacks, uint32_t a, uint
 
 enum { GENERATIONS_MAX = 64 };
 
-/* The process of the thread if its main thread inherited ranges at a fork, or NULL. */
+/* The process of the thread if it was forked and this is its main thread, which inherited ranges;
+ * or NULL. */
 static const struct trace_process *heir_process(const struct trace *trace, uint32_t ordinal)
 {
     const struct trace_thread *thread = trace_thread_get(trace, ordinal);

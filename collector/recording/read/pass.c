@@ -283,7 +283,8 @@ static int start_in_time(struct pass *pass)
 /* Clocks, and samples read from outside, differ by a little. */
 enum { SEEK_MARGIN_NS = 1000000 };
 
-/* Time from which events are needed: a selected forked process needs the ranges of its parent. */
+/* Time from which events are needed: a forked process that lives in the selection needs the ranges
+ * of its parent. */
 static int64_t needed_from_ns(const struct pass *pass)
 {
     const struct trace *trace = pass->source.trace;

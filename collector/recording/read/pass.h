@@ -61,7 +61,7 @@ struct item {
     uint32_t ranges;           /* the same without calls, which are in no row or path of ranges */
     const struct event *event; /* the begin, or the event; its time is never before the selection */
     struct args args;          /* of `event`, then those of the end */
-    uint32_t end_arg_count;    /* the last ones, which belong to the end */
+    uint32_t end_arg_count;    /* number of the last ones, which belong to the end */
     uint32_t end_thread;       /* spans: the thread that ended it */
     int64_t begin_ns, end_ns;
     int64_t child_ns;                   /* spans: time in direct children */
@@ -225,7 +225,7 @@ bool pass_thread_span(const struct pass *pass, uint32_t thread, int64_t *ret_fir
  * path that was open at most so long before or after a sample agrees with it. */
 enum { PATH_EDGE_NS = 2000 };
 
-/* Caches by path if it contains a range of the selection. */
+/* Caches for each path whether it contains a range of the selection. */
 struct path_matches {
     uint8_t *items; /* by path: 1 yes, 0 no */
     uint32_t count, capacity;

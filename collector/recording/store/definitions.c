@@ -298,7 +298,7 @@ GET(get_thread, trace_thread_get)
 REPLACED(put_thread, struct trace_thread, trace_thread_count, trace_thread_add(trace, 0),
          trace_thread)
 
-/* ---- Added up: refusals, filters, units ---- ---- */
+/* ---- Added up: refusals, filters, units ---- */
 
 static const struct field refusal_fields[] = {
     SIGNED(struct trace_refusal, pid),
@@ -503,7 +503,7 @@ static const struct field device_fields[] = {
 GET(get_device, trace_device_get)
 REPLACED(put_device, struct trace_device, trace_device_count, trace_device_add(trace), trace_device)
 
-/* ---- Value types, sample sets ---- ---- */
+/* ---- Value types, sample sets ---- */
 
 /* Numbers from here on may be defined: those of format 1.0 are fixed. */
 enum { FIRST_VALUE_TYPE = VALUE_TYPE_FIXED, FIRST_SAMPLE_SET = SAMPLE_SET_FIXED };

@@ -33,7 +33,8 @@ static inline uint64_t chunk_order(const struct chunk_place *chunk)
 
 enum { LOST_THREADS_MAX = 1 << 16, LOST_TRACKS_MAX = 1 << 16 };
 
-/* Reads if another volume follows this END; files of other writers may have a shorter payload. */
+/* Reads whether another volume follows this END; files of other writers may have a shorter
+ * payload. */
 static void read_end(struct volume *volume, const uint8_t *payload, size_t size)
 {
     struct store_end end = {0};

@@ -22,7 +22,7 @@ enum {
     PYTHON_CODE_BYTES = 96,    /* of a code object, from its first-line field on */
     PYTHON_TAG_BITS = 3,
     PYTHON_TSTATE_BYTES = 4096, /* only the thread state lies this close to its start */
-    PYTHON_BASE_BYTES = 65536,  /* likewise, excluding the stack */
+    PYTHON_BASE_BYTES = 65536,  /* no frame of the stack lies this close to it */
     PYTHON_BYTECODE_MAX = 1 << 24,
 };
 

@@ -2,10 +2,9 @@
 /* (MIT OR GPL-2.0) The kernel's part of the sampler: one object, no tail calls.
  *
  * sampler_tick samples running threads, by a perf event on each CPU; sampler_forked,
- * sampler_executed
- * and sampler_exited follow processes; sched.bpf.h sees threads leave and enter CPUs, asleep.bpf.h
- * finds those that sleep. On one CPU only the tick may interrupt the other programs; each context
- * has separate memory. */
+ * sampler_executed and sampler_exited follow processes; sched.bpf.h sees threads leave and enter
+ * CPUs, asleep.bpf.h finds those that sleep. On one CPU only the tick may interrupt the other
+ * programs; each context has separate memory. */
 #include <linux/bpf_perf_event.h>
 
 #include "asleep.bpf.h"
