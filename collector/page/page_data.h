@@ -43,7 +43,7 @@ struct page_span {
     uint64_t length_ns; /* not 0 */
 };
 
-/* page_slot returns the one of `slots` equal parts that contains a time, page_slot_begin the begin
+/* page_slot returns the one of `slots` equal parts that contains a time, page_slot_begin the start
  * of a part. Times outside of the span belong to the first or last slot. */
 uint32_t page_slot(const struct page_span *span, uint32_t slots, int64_t time_ns);
 int64_t page_slot_begin(const struct page_span *span, uint32_t slots, uint32_t slot);

@@ -19,7 +19,7 @@ enum code_owner {
     CODE_OWNERS = 7,
 };
 
-/* What library and interpreter code does, whoever called it. Ordered from weakest to strongest: a
+/* Purpose of library and interpreter code, for any caller. Ordered from weakest to strongest: a
  * stack has the strongest purpose of its frames. */
 enum code_purpose {
     PURPOSE_NONE = 0,

@@ -74,7 +74,7 @@ struct report_facts {
     uint64_t unreadable_count; /* records promised by the definitions of a damaged recording but
                                   missing */
     bool has_samples;
-    bool holds_gil;  /* only samples of threads that held the GIL were recorded */
+    bool holds_gil;  /* only samples of threads that held the GIL are selected */
     bool off_cpu;    /* waits were recorded */
     bool by_wall;    /* and threads worked one after the other, so that times of own functions, with
                         waits, are parts of the wall time */

@@ -13,7 +13,7 @@ int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_clas
 int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event *event);
 int from_chrome_gpu_finish(struct from_chrome_reader *reader);
 
-/* Sets if the process or thread of the metadata is a device of XLA, or a stream. */
+/* Marks the process or thread of the metadata as a device of XLA or a stream, if it is one. */
 void from_chrome_xla_meta(struct from_chrome_reader *reader, struct from_chrome_meta *meta);
 
 /* In traces of XLA: the kind of a device's work; CHROME_PLAIN: other events. A call on a thread

@@ -551,7 +551,7 @@ static int64_t within_reason(int64_t time_ns)
     return time_ns < -limit_ns ? -limit_ns : time_ns > limit_ns ? limit_ns : time_ns;
 }
 
-/* Offset from 1970, or if unknown, from the begin of the recording. */
+/* Offset from 1970, or if unknown, from the start of the recording. */
 static void put_clock(const struct trace *trace, int64_t origin_ns, struct out_stream *out)
 {
     const struct trace_session *session = trace_session_get(trace);

@@ -3,9 +3,9 @@
  *
  * It is a static picture of FLAME_WIDTH pixels; `annot flame` also has an interactive page. All
  * texts are escaped, the output depends only on its input, and its size is bounded: boxes narrower
- * than `min_width` are left out, as are rows in which every box is narrow; a line of the picture
- * gives their number. If more than FLAME_FRAMES_MAX boxes would remain, the limit is raised.
- * Colours and the sums in the legend are those of the page. Thread-safety: none. */
+ * than `min_width` are left out, as are rows without a box that is much wider; a line of the
+ * picture gives their number. If more than FLAME_FRAMES_MAX boxes would remain, the limit is
+ * raised. Colours and the sums in the legend are those of the page. Thread-safety: none. */
 #ifndef ANNOT_FLAME_SVG_H
 #define ANNOT_FLAME_SVG_H
 

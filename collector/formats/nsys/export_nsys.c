@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Exports databases like those of `nsys export --type sqlite`, for `nsys stats`, `nsys analyze` and
- * SQL. Times count from the begin of the recording. Returns -ENOSYS if built without SQLite. */
+ * SQL. Times count from the start of the recording. Returns -ENOSYS if built without SQLite. */
 #include "export_nsys.h"
 
 #include "export.h"

@@ -26,7 +26,7 @@ struct nsys_device {
 
 /* Time and place of a launch. */
 struct nsys_launch {
-    int64_t thread, start_ns; /* globalTid; time since the begin of the recording */
+    int64_t thread, start_ns; /* globalTid; time since the start of the recording */
     int64_t told;             /* the driver's number; 0: not recorded */
     int64_t number;           /* joins it with the launched work */
 };
@@ -62,7 +62,7 @@ enum { NSYS_NOBODY = -1 };
 int64_t nsys_thread(const struct nsys *nsys, uint32_t thread);
 int64_t nsys_process(const struct nsys *nsys, uint32_t process);
 
-/* Write the next column: a time since the begin of the recording; a globalTid or globalPid. */
+/* Write the next column: a time since the start of the recording; a globalTid or globalPid. */
 void nsys_put_time(struct nsys *nsys, int64_t time_ns);
 void nsys_put_who(struct nsys *nsys, int64_t global);
 

@@ -416,7 +416,7 @@ static struct import_work work_at(sqlite3_stmt *row, int launch)
                                 .launch_ns = sqlite3_column_int64(row, launch)};
 }
 
-/* `launch` is the column with the begin of the launch. */
+/* `launch` is the column with the start of the launch. */
 static int add_work(struct nsys *nsys, const struct nsys_table *table, sqlite3_stmt *row,
                     struct event *event, int launch)
 {

@@ -256,7 +256,7 @@ static struct import_pair take_pair(struct import_sink *sink, uint64_t key, uint
     return pair;
 }
 
-/* An end in another process than the begin is written to the begin's thread. */
+/* A range that ends in another process is ended on the thread that began it. */
 static int put_paired_end(struct import_sink *sink, const struct event *event,
                           const struct arg *args)
 {

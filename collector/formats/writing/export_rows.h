@@ -18,7 +18,7 @@ enum rows_type {
     ROWS_INTEGER = 0,
     ROWS_TIME,   /* an integer close to that of the row before */
     ROWS_NUMBER, /* an integer or not */
-    ROWS_TEXT,   /* one of few texts, which are repeated */
+    ROWS_TEXT,   /* a text that is often repeated */
     ROWS_PATH,   /* of ranges, as text */
     ROWS_BYTES,  /* text that is rarely repeated */
 };

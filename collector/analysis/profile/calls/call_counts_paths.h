@@ -14,7 +14,7 @@ int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, u
 /* Returns the path of a function below another path; 0: limit reached. -ENOMEM. */
 int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function);
 
-/* Adds calls at a path, or to the function only if path is 0. */
+/* calls_add adds calls at a path; with path 0, to the function alone. */
 struct call_count {
     uint32_t parent, path, function;
     uint64_t calls, own_ns, off_ns;

@@ -21,7 +21,7 @@ struct gpu_hosts {
 };
 
 void gpu_hosts_fini(struct gpu_hosts *hosts);
-/* Launched takes an event with work. 0 or -ENOMEM. */
+/* gpu_hosts_launched takes the event of launched work. 0 or -ENOMEM. */
 int gpu_hosts_launched(struct gpu_stats *work, const struct event *event);
 int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample);
 int gpu_hosts_finish(struct gpu_stats *work, const struct own_time *own);

@@ -60,7 +60,7 @@ enum gpu_window {
 
 /* Launch configuration of a kernel. */
 struct gpu_shape {
-    uint32_t row;         /* its kernel, in order of arrival */
+    uint32_t row;         /* of its kernel, in order of arrival */
     uint32_t grid, block; /* strings; 0: unknown */
     uint64_t registers, shared_bytes;
     double occupancy; /* percent; NAN: unknown */

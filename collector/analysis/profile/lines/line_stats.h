@@ -26,7 +26,7 @@ struct line_row {
     uint32_t label;     /* 0: outside of functions */
     int32_t line;       /* 0: unknown */
     uint32_t file_line; /* index of the file's line; 0: unknown file */
-    bool is_own;        /* part of `own` is in own code; otherwise all of it is in libraries */
+    bool is_own;        /* part of `own` is in own code; otherwise all of it is in others' */
     struct line_sums sums;
     struct own_times own;
 };

@@ -26,10 +26,10 @@ struct pool_worker {
     int64_t first_ns;    /* start of the first task */
     int64_t last_ns;     /* end of the last task (its result was sent) */
     int64_t ended_ns;    /* return of its last function */
-    uint64_t task_count; /* 0: unused */
+    uint64_t task_count; /* 0: it got no task */
     uint64_t item_count; /* calls in them */
     uint64_t run_ns;     /* in functions */
-    uint64_t longest_ns; /* maximum of one function run */
+    uint64_t longest_ns; /* the longest run of a function */
     uint32_t longest_name;
     /* Parts of its time in the use of its pool: busy, and idle before, between and after tasks. */
     uint64_t use_ns, busy_ns, before_ns, between_ns, after_ns;
