@@ -39,7 +39,7 @@
 /* `annot attach --asked`: a program has asked for the recording and communicates through two pipes.
  *
  * Standard output carries "recording SESSION PLACE" once events are recorded, and "complete" once
- * the file is complete. On standard input, a line "begin NS" gives the begin of the recorded block
+ * the file is complete. On standard input, a line "begin NS" gives the start of the recorded block
  * of the program, in CLOCK_MONOTONIC of both; any other line ends the recording, and "end NS" also
  * gives the end of the block. The end of the asking program does not end the recording, which may
  * cover that program or its descendants. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats a line as a JSON object. Times are nanoseconds since the recording's begin, durations
+/* Formats a line as a JSON object. Times are nanoseconds since the recording's start, durations
  * nanoseconds; unknown values and zeros that are the default are omitted. annot-cat(1) lists the
  * keys. */
 #include "line.h"

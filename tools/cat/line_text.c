@@ -3,7 +3,7 @@
  *
  *     SECONDS PID/TID EVENT NAME key=value ...
  *
- * Seconds are since the recording's begin, durations seconds, both with nine decimals. A word with
+ * Seconds are since the recording's start, durations seconds, both with nine decimals. A word with
  * blanks, quotes, = or control characters is quoted and escaped as in JSON, so the name of a range
  * cannot break a line. */
 #include "line.h"

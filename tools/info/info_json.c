@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `annot info --json`: all content of the text as one object, with all entries of its lists,
  * including those that the text omits as minor. Moments are nanoseconds since the recording's
- * begin, sizes bytes; names carry the unit. */
+ * start, sizes bytes; names carry the unit. */
 #include "info_json.h"
 
 #include "info.h"
@@ -294,7 +294,7 @@ static void put_sampling(const struct info_json *info, struct json_doc *doc)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* Relative to the recording's begin; omitted if unknown. */
+/* Relative to the recording's start; omitted if unknown. */
 static void put_moment(const struct info_json *info, struct json_doc *doc, const char *key,
                        int64_t time_ns)
 {

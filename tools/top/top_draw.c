@@ -138,7 +138,7 @@ static size_t width_of_numbers(const struct layout *layout)
     return width;
 }
 
-/* Hides the number of the lowest rank while texts lack room. */
+/* Hides the number of the highest rank while texts lack room. */
 static bool hide_one(struct layout *layout)
 {
     const struct table *table = layout->table;

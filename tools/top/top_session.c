@@ -64,7 +64,7 @@ static bool is_root_of_others(int32_t pid)
     return status.ppid == 0 || proc_check_owner(status.ppid) != 0;
 }
 
-/* Tracks the processes without a parent that may be observed: all others descend from them. */
+/* Tracks observable processes without an observable parent: all others descend from them. */
 static int track_roots(const struct top_session *session)
 {
     DIR *proc = opendir("/proc");
