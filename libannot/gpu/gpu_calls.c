@@ -110,7 +110,7 @@ static bool begins_with_one(const char *text, const char *const *beginnings)
     return false;
 }
 
-/* Launching calls are counted; waiting and memory calls only recorded. */
+/* Launching calls are counted; of waiting and memory calls only the origin is stored. */
 static bool is_followed(const char *name, bool *ret_launches)
 {
     static const char *const launching[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",

@@ -18,7 +18,7 @@ static struct device {
     struct gpu_limits limits;
     struct gpu_identity identity;
     bool is_known, is_told;
-    bool was_asked; /* at the driver, in this window */
+    bool was_asked; /* the driver was queried in this window */
 } devices[DEVICES];
 
 /* CUPTI reports all devices, but numbers only those visible to the program as the program does. */

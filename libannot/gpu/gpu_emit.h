@@ -113,7 +113,7 @@ struct gpu_stall {
 
 struct gpu_pc {
     const char *function;
-    uint64_t cubin, offset; /* checksum of its code; bytes from the function's begin */
+    uint64_t cubin, offset; /* checksum of its code; bytes from the function's start */
     uint32_t count;
     const struct gpu_stall *stalls;
 };
@@ -134,7 +134,7 @@ enum gpu_count {
     GPU_COUNT_ORPHANS,  /* activities of unknown launches */
     GPU_COUNT_UNKNOWN,  /* unreadable records */
     GPU_COUNT_OUTSIDE,  /* activities launched while none were to be recorded */
-    GPU_COUNT_OPENED,   /* windows opened; */
+    GPU_COUNT_OPENED,   /* windows opened */
     GPU_COUNT_SHUT,     /* windows shut, with all their spans emitted */
     GPU_COUNTS
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Known faults of CUPTI's versions, by its own numbers: 20 is CUDA 12.2's, 130000 is 13.0's.
  *
- * Two faults of other tools do not occur here: cuptiFinalize, which crashes with graphs before 12.6
- * and restarts the numbers of calls, is never called; and a registered clock stays for as long as
- * the process lives. The hardware's event system is never switched on. */
+ * Two faults that affect other tools do not occur here: cuptiFinalize, which crashes with graphs
+ * before 12.6 and restarts the numbers of calls, is never called; and a registered clock stays for
+ * as long as the process lives. The hardware's event system is never switched on. */
 #include "gpu_faults.h"
 
 #include <stddef.h>

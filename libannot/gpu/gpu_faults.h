@@ -10,7 +10,7 @@ enum gpu_fault {
     GPU_FAULT_KEEP_BUFFERS = 2, /* a request for a buffer must not be refused */
     GPU_FAULT_NO_GRAPHS = 4,    /* no records of whole graphs */
     GPU_FAULT_ALONE = 8,        /* only one tool can use CUPTI */
-    GPU_FAULT_CLOCK = 16,       /* a sharing tool cannot set its own clock */
+    GPU_FAULT_CLOCK = 16,       /* a tool that shares CUPTI cannot set its own clock */
     GPU_FAULT_FINALIZE = 32,    /* cuptiFinalize is not safe: only reported, never called */
 };
 

@@ -2,8 +2,9 @@
 /* Origins of launches: a table by CUPTI's correlation ids, bounded.
  *
  * CUPTI numbers the calls of a process consecutively, so the low bits of a number are its index:
- * the table holds the last calls; later activities have no origin and are counted. A launching
- * thread writes a slot: number 0, time, number. The reader reads the number before and after. */
+ * the table holds the last calls. Activities of calls that are no longer in it have no origin and
+ * are counted. A launching thread writes a slot: number 0, time, number. The reader reads the
+ * number before and after. */
 #include "gpu_launches.h"
 
 #include "gpu_settings.h"
@@ -104,7 +105,7 @@ static struct entry {
     uint64_t time;   /* when it had that number; W: release */
 } threads[THREADS];
 
-/* Begin of the window: an older entry's number may belong to another thread now. */
+/* Start of the window: an older entry's number may belong to another thread now. */
 static uint64_t threads_since;
 
 static struct entry *place_of(uint32_t system, uint32_t turn)
@@ -198,8 +199,8 @@ struct slot {
 };
 
 static struct slot *table;
-/* For the reader only: time of the last lookup at each slot. Numbers may restart, if another tool
- * ends CUPTI. */
+/* For the reader only: launch time of the call last looked up at each slot. Numbers may restart,
+ * if another tool ends CUPTI. */
 static uint64_t *seen;
 static uint64_t launched; /* W: launching threads, atomic */
 static uint64_t answered; /* of these, looked up; W: the reader */

@@ -64,7 +64,7 @@ static int key_of(const struct kind *kind, const char *text)
     return -1;
 }
 
-/* Returns the begin of the keys, after the last colon before a known one; NULL: no keys. */
+/* Returns the start of the keys, after the last colon before a known one; NULL: no keys. */
 static const char *find_keys(const struct kind *kind, const char *text)
 {
     const char *found = NULL;

@@ -13,7 +13,7 @@ void gpu_thread_wake(void);
 /* At the end of the process: waits for the thread to shut the window, two seconds at most. */
 void gpu_thread_end(void);
 
-/* In a forked child: resets the state, without the thread and without calls of CUPTI. */
+/* In a forked child, which has no such thread: resets the state, without calls of CUPTI. */
 void gpu_thread_forget(void);
 
 #endif

@@ -2,7 +2,7 @@
 /* A window of capture: CUPTI is subscribed to only inside of it (outside only for the calls of the
  * profiler, if they open windows).
  *
- * Any thread may open the window: also a thread of the program at the begin of a range, so that its
+ * Any thread may open the window: also a thread of the program at the start of a range, so that its
  * first launch is in it. Such threads never shut it: the thread of gpu_thread.c waits for running
  * work, without the lock, and a window that is wanted again meanwhile just continues. Work under
  * the lock takes CUPTI a few milliseconds at most; a thread that does not get the lock in fifty

@@ -19,7 +19,7 @@ void gpu_window_follow(bool by_program);
 
 /* ---- Only on the thread of gpu_thread.c ---- */
 
-/* Allows windows to open or not. After false, call follow and shut for the open one. */
+/* Sets whether windows may open. After false, call follow and shut for the open one. */
 void gpu_window_allow(bool on);
 
 /* Allows another attempt to open after a failure, for another recording. */

@@ -161,7 +161,8 @@ static uint32_t live_index(const struct control *control, uint32_t level)
     return index;
 }
 
-/* After the first one that is lost, the rest does not begin again: calls go, ranges are dropped. */
+/* After the first one that is lost, the rest does not begin again: calls are removed, ranges count
+ * as dropped. */
 void codes_reopen(struct control *control, uint32_t level)
 {
     uint32_t live = live_index(control, level);
@@ -185,7 +186,7 @@ void codes_reopen(struct control *control, uint32_t level)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Returns 1 if there is room for a call; else 0, and the call is counted. */
+/* Returns 1 if there is room for a call; else 0, and the call is counted as lost. */
 static APART int has_room(struct control *control, annot_name name)
 {
     enum annot_loss cause = ANNOT_LOSS_NO_MEMORY;

@@ -239,7 +239,7 @@ static inline int control_is_stale(uintptr_t marked, uintptr_t frame)
  * checked when a block is claimed, and at each event after such a task was found. Until then both
  * write into one block, which may mix their records up, but has no other effect. */
 int control_is_foreign(const struct control *control);
-/* By such a task: from now on each event checks. By the owner: not if that task has ended. */
+/* By such a task: from now on each event checks. By the owner: no longer if that task has ended. */
 void control_share(struct control *control);
 void control_unshare(struct control *control);
 

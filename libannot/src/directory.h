@@ -26,7 +26,7 @@ void directory_setup(struct refusal *ret_refusal);
 int directory_open(struct refusal *ret_refusal);
 
 /* Opens a regular file of this user in it. Returns a descriptor or negative errno: -EBADMSG if it
- * is any other kind of file. Never blocks, as opening a pipe would. */
+ * is anything else. Never blocks, as opening a pipe would. */
 int directory_open_file(int directory_fd, const char *name, int flags);
 /* Its two steps, for names that lie on the stack: the first opens anything; the second closes it
  * unless it is such a file. */

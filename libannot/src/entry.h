@@ -9,7 +9,8 @@
 #include "control.h"
 #include "emit.h"
 
-/* True if the event is wanted. Events that close a range always are: the begin decided. */
+/* True if the event is wanted. Events that close a range always are: the filter
+ * decided when the range began. */
 int entry_passes(const struct control *control, const struct emission *emission);
 
 /* State to restore at the end of an event: of the control block, and of the caller. */

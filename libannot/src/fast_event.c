@@ -128,8 +128,8 @@ static FAST uint64_t payload_bits(const struct annot_event *event)
                                                      : event->payload.uint64;
 }
 
-/* Writes the parts between base and key-values. Returns the address of these. Colour and kind are
- * read as the caller wrote them: one load of both would wait for the two stores. */
+/* Writes the parts between base and key-values. Returns the address of the key-values. Colour
+ * and kind are read as the caller wrote them: one load of both would wait for the two stores. */
 static FAST uint8_t *put_parts(uint8_t *at, const struct annot_event *event,
                                const struct annot_track *track, uint32_t *ret_flags)
 {

@@ -151,7 +151,7 @@ static APART int is_too_late(int directory_fd, const struct session *session, ui
     return session_find(directory_fd, &now, &ignored) != 1 || now.id != session->id;
 }
 
-/* The same for all segments of the process: a range may end in a later segment than its begin's. */
+/* The same for all segments of the process: a range may end in a later segment than it began in. */
 static void set_nonce(uint64_t identity)
 {
     uint64_t none = 0, nonce = identity >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
@@ -495,7 +495,7 @@ void process_emit_numbers(void)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     segment = current_get();
     if (segment) {
-        strings_sync(segment); /* before the masks: the collector maintains visible ones */
+        strings_sync(segment); /* first: the collector updates masks for strings in it */
         filter_numbers(segment);
         segment_put(segment);
     }

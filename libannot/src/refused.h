@@ -30,8 +30,9 @@ static inline int refusals_may_pass(int error)
 /* True if it is a place of this generation. */
 int refusals_is_place(uint64_t place, uint64_t generation);
 
-/* Returns the current place: the same in the same generation, unless this refusal is final and the
- * former was not. 0: there are no pages. `session_id`: the session that it would join, if known. */
+/* Returns the current place: the same in the same generation, unless this refusal is final and has
+ * another reason than the slot's. 0: there are no pages. `session_id`: the session that it would
+ * join, if known. */
 uint64_t refusals_note(uint64_t place, const struct refusal *refusal, uint64_t session_id,
                        uint64_t generation);
 

@@ -17,15 +17,15 @@ void stream_close(struct control *control);
 /* Counts one lost record. Also callable from a signal handler that met BUSY. */
 void stream_lose(struct control *control, enum annot_loss cause);
 
-/* Attaches the thread to a segment (takes over the caller's reference), or detaches it: block and
- * record are freed, losses not reported in blocks are added to the segment. */
+/* Attaches the thread to a segment (takes over the caller's reference), or detaches it: the
+ * block is released, the record freed, losses not reported in blocks are added to the segment. */
 void stream_attach(struct control *control, struct segment *segment);
 void stream_detach(struct control *control);
 
 /* Gets a thread record if there is none yet. Returns 1 or 0. */
 int stream_register(struct control *control);
 
-/* Frees blocks and records of threads that ended without notice. Rate limited. */
+/* Releases blocks and frees records of threads that ended without notice. Rate limited. */
 void stream_reclaim(struct segment *segment);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * While there is one, no event takes the fast path: record_limit() gives 0. The watched ranges of a
  * thread's stack are listed in its struct keep, by the number of its own ranges around them; those
- * of a range with an id in bits of the id that the program has and no record shows.
+ * of a range with an id stand in bits of its id, which the program has and records leave out.
  *
  * Threads: any, also signal handlers; all but watch_emit with the BUSY mark. */
 #ifndef ANNOT_WATCHED_H

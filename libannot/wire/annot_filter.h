@@ -9,8 +9,8 @@
  *
  * A pattern is text with `*` (any characters) and `?` (one). With a slash it is compared with
  * "DOMAIN/CATEGORY", or "DOMAIN" where an event has no category; without one with DOMAIN alone, so
- * that it fits everything in a domain. The default domain is called "default". If the first rule is
- * a `+`, only events that fit a `+` rule are wanted; otherwise, and without rules, everything.
+ * that it fits everything in a domain. The default domain is called "default". Events that fit
+ * no rule are unwanted if the first rule is a `+`, else wanted.
  *
  * No function here allocates, locks or makes a system call. Texts are untrusted bytes of a given
  * length; words that are not rules are skipped. Cost: pattern length times name length at most, for

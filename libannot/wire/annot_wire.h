@@ -188,9 +188,9 @@ struct annot_session {
     uint32_t strings_size;
     uint32_t policy;     /* enum annot_policy */
     uint64_t late_ticks; /* see annot_control.late_ticks */
-    /* CLOCK_MONOTONIC, 0 = never: from then on programs of the session may have lost events that no
-     * segment of it counts. W: a process that finds the session without a collector and changes the
-     * generation, and its collector; the first value stays. */
+    /* CLOCK_MONOTONIC, 0 = never: from then on programs of the session may have emitted events that
+     * are in no segment of it. W: a process that finds the session without a collector and changes
+     * the generation, and its collector; the first value stays. */
     int64_t unwatched_ns;
     /* From minor version 4: slots of refused processes may be for it if their generation is at
      * least begin_generation (0: it did not begin) and below end_generation (0: it is running). W:

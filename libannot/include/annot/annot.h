@@ -133,8 +133,8 @@ ANNOT_API void annot_name_process(const char *name);
 ANNOT_API void annot_name_thread(const char *name);
 
 /* Names another thread of this process by its number (gettid); that thread need not emit events.
- * For code that starts threads. Recorded with the caller's events, and only while a recording runs.
- * A name that a thread gave itself is kept. */
+ * For code that starts threads. Recorded with the caller's events, and stored for recordings that
+ * begin later. A name that a thread gave itself is kept. */
 ANNOT_API void annot_name_thread_of(int tid, const char *name);
 
 /* ---- The long form: everything an event can carry ---------------------------------------------

@@ -167,8 +167,8 @@ ANNOT_API annot_queue annot_queue_create(enum annot_queue_kind kind, uint64_t id
                                          annot_queue parent, const char *name);
 
 /* Returns a name with key-values common to all spans of this label (kinds up to
- * ANNOT_PAYLOAD_STRING): stored once, taking no room in the spans. A longer name is cut. 0 as
- * above. */
+ * ANNOT_PAYLOAD_STRING): stored once, taking no room in the spans. A name that is too long is
+ * cut. 0 as above. */
 ANNOT_API annot_name annot_queue_label(const char *name, const struct annot_value *values,
                                        size_t count);
 

@@ -52,7 +52,7 @@ class text
         write_ = &copy;
     }
 
-    /* A text that is written only while somebody records. */
+    /* A text that is written only while a recording runs. */
     ANNOT_UNTRACED constexpr text(const void *source, writer writes) noexcept
         : source_(source), write_(writes), is_made_(true)
     {

@@ -40,7 +40,7 @@ enum annot_sum_kind {
 struct annot_sum {
     uint64_t count; /* how often something began there */
     uint64_t ticks; /* exclusive time there, by annot_queue_time(), among sums of that kind */
-    uint64_t since; /* start of time that also counts, up to now; 0: no */
+    uint64_t since; /* start of a time that also counts, until now; 0: none */
 };
 
 /* The sums of a thread. Private to libannot. */

@@ -123,7 +123,7 @@ ANNOT_EMIT void annot_emit_end_values(annot_range range, const struct annot_valu
                                       size_t count);
 
 /* annot_pop and annot_end with key-values that are only known at the end: a status, an exception, a
- * count. Shown together with those given at the begin. Cost: 1 P, and 0.5 P for each. */
+ * count. Shown together with those given at the start. Cost: 1 P, and 0.5 P for each. */
 ANNOT_UNTRACED static inline void annot_pop_values(const struct annot_value *values, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))

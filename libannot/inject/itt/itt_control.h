@@ -16,7 +16,7 @@ extern int itt_is_paused;
 /* Records the pause as a range in a recording that began during it. */
 void itt_emit_pause(void);
 
-/* In a forked child: the pause goes on, without a range in this process yet. */
+/* In a forked child: the pause continues, without a range in this process yet. */
 void itt_pause_after_fork(void);
 
 /* True during a recording, without a pause. */

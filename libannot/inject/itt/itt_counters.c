@@ -86,7 +86,7 @@ static struct itt_counter_info *counter_create_v3(const struct itt_domain *domai
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Reads a number of ITT as a payload. Returns 0 for an unknown type. */
+/* Reads a number of ITT as a payload. Returns 0 for an unknown type or NULL. */
 int itt_number(int type, const void *at, struct annot_value *ret_value)
 {
     union {

@@ -13,7 +13,8 @@ extern const struct itt_entry itt_entries_counters[];
 /* Registers the counters that an image created before it was initialised. */
 void itt_counters_adopt(struct itt_counter_info *list);
 
-/* Reads a number of an enum itt_type as a value without a key. Returns 0 if it is not a number. */
+/* Reads a number of an enum itt_type as a value without a key. Returns 0 for an unknown type or
+ * NULL. */
 int itt_number(int type, const void *at, struct annot_value *ret_value);
 
 #endif

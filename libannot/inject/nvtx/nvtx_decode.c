@@ -599,7 +599,7 @@ static int walk_entry(struct nvtx_frame *frame, uint32_t index)
     uint64_t before = frame->cursor;
     if (!nvtx_find_place(frame, index, &place)) {
         decoding->left_out++;
-        return frame->cursor > before; /* a pointer to unmapped memory is skipped */
+        return frame->cursor > before; /* an unreadable pointer is skipped */
     }
     nvtx_keep_copy(decoding, place.bytes);
     nvtx_walk_place(frame, index, &place);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Deferred events: see nvtx_payload.h. Whole ranges and marks are spans of a queue, one for each
- * scope of a domain; a mark has no length. A separate begin or end waits for its counterpart in a
- * table.
+ * scope of a domain; a mark has no length. A separate begin waits in a table for its end; an end
+ * without one is reported.
  *
  * Counters of a deferred event are values of its span, because annot's counters take the time of
  * the call. */

@@ -35,8 +35,8 @@ void *nvtx_registry_memory(size_t size);
 const char *nvtx_registry_text(const char *text);
 
 /* Prepares a registration from kind, domain and hash in `wanted`. Sets its id: that of the next
- * tool, else the program's, else (0) a new one. Returns 0: programs may not use such an id; 1: make
- * and enter the object; 2: it is registered already. */
+ * tool, else the program's, else (0) a new one. Returns 0: the id is not allowed, or has other
+ * contents; 1: make and enter the object; 2: it is registered already. */
 int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t said);
 
 /* Enters an object, with the head from begin. Returns its id; 0: the table is full, or another one
