@@ -17,7 +17,7 @@ struct column_items {
     const char *name;
     char format;   /* of Python's struct module: q Q i d B ? */
     void *items;   /* `count` of the table; owned */
-    bool is_value; /* of samples: the recording names it, in another table */
+    bool is_value; /* a value of samples: named by the recording, `name` is NULL */
 };
 
 /* Maps ordinals of a recording to numbers from 0, in the order in which they first occur. */

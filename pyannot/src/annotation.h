@@ -51,7 +51,7 @@ struct annotation {
     PyObject *text;               /* owner of event.text */
     PyObject *payload;   /* owner of a string payload; in a renamed copy, the original; or NULL */
     struct items *items; /* owner of event.values, or NULL */
-    PyObject *domain, *category; /* str, or NULL: for pickling the event's numbers */
+    PyObject *domain, *category; /* str or NULL: names of the event's numbers, for pickling */
     struct annot_event event;
     uint16_t observer, role; /* of annot/observers.h; for pickling */
     bool plain;              /* has only a name */

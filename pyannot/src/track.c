@@ -20,8 +20,8 @@ struct track {
     PyObject *parent;             /* a track, or NULL: the process */
     PyObject *domain;             /* str, of its events; or NULL */
     struct annot_track track;
-    uint64_t
-        open; /* upper half: entered_forks; lower half: ranges that process has begun by this */
+    /* Upper half: entered_forks of a process; lower half: its open ranges of this track. */
+    uint64_t open;
     bool inherited; /* a parent had begun ranges by it when it forked */
 };
 

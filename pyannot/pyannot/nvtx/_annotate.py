@@ -21,8 +21,8 @@ BLUE = _Unsaid("blue")  # without a given colour, the viewer chooses one
 
 
 class annotate(annotation_holder):
-    """A range: `with annotate("load"):` around a block, or `@annotate()` on a function, which names
-    it. A list or an array as payload is read each time the range begins.
+    """A range: `with annotate("load"):` around a block, or `@annotate()` on a function, whose
+    name it gets. A list or an array as payload is read each time the range begins.
 
     Coroutines and generators get a range from their first step to their end. Objects may be kept,
     shared between threads, nested and pickled; annotate("load") returns the same one each time.
@@ -36,13 +36,13 @@ class annotate(annotation_holder):
 
     @property
     def attributes(self):
-        """A copy of the range's attributes, unless its domain is without effect."""
+        """A copy of the range's attributes; None if its domain is without effect."""
         message, color, _, category, payload = self.init_args
         return self.domain.get_event_attributes(message, color, category, payload)
 
     def annotation_now(self):
-        """Returns the annotation of this entry, for payloads that may change, while it is
-        recorded."""
+        """Returns an annotation for one entry, because the payload may have changed; None if
+        nothing would be recorded."""
         if self.domain is dummy_domain or not pyannot.enabled():
             return None
         return self.attributes.annotation()

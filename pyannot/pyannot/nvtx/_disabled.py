@@ -27,7 +27,7 @@ def pop_range(domain=None):
 
 
 def start_range(message=None, color=None, domain=None, category=None, payload=None):
-    """No effect: end_range ignores the result."""
+    """Returns None, which end_range ignores."""
 
 
 def end_range(range_id):

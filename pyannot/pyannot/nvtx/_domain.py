@@ -69,7 +69,7 @@ class RegisteredString:
 
 class EventAttributes:
     """The attributes of an event, made by Domain.get_event_attributes. `message` is a
-    RegisteredString, `category` a number; a mutable payload is copied when it is set."""
+    RegisteredString, `category` a number; a payload is converted when it is set."""
 
     __slots__ = ("domain", "_message", "_color", "_category", "_payload", "_rgb", "_items",
                  "_annotation", "__weakref__")
@@ -149,13 +149,13 @@ class DummyDomain:
     """A domain without effect."""
 
     def get_registered_string(self, string):
-        """No effect."""
+        """Returns None."""
 
     def get_category_id(self, name):
-        """No effect."""
+        """Returns None."""
 
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
-        """No effect."""
+        """Returns None."""
 
     def set_event_attributes(self, attributes, *, message=None, color=None, category=None,
                              payload=None):

@@ -35,8 +35,8 @@ def is_mutable(payload):
 
 
 def payload_of_event(payload):
-    """Returns a number, a str or a dict of them; drops payloads that nvtx does not have, with a
-    warning."""
+    """Returns None, a number, a str or a dict of them; drops payloads that nvtx does not have,
+    with a warning."""
     if payload is None or type(payload) in (int, float):
         return payload
     if numpy_is_installed():

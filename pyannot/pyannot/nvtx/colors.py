@@ -35,7 +35,7 @@ def color_to_hex(color=None):
 
 
 def color_of_event(color):
-    """Returns the colour for pyannot; without one, the viewer chooses."""
+    """Returns the colour for pyannot; None leaves it to the viewer."""
     if color is None:
         return None
     number = color_to_hex(color)

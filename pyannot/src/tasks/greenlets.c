@@ -17,8 +17,8 @@ static _Thread_local struct {
     PyObject *behind; /* the program's own trace function; owned */
     PyObject *main;   /* borrowed, as the next: they are alive */
     PyObject *now;    /* the running one */
-    struct task_step
-        own; /* its ranges to show; not for the main one, nor for one that runs for a task */
+    /* Its ranges to show; not for the main one, nor for one that runs for a task. */
+    struct task_step own;
 } here;
 
 /* ---- The running greenlet -------------------------------------------------------------------- */
@@ -116,8 +116,8 @@ void greenlets_watch(void)
         turn_to(now);
     }
     Py_XDECREF(now);
-    PyErr_Restore(kind, value,
-                  traceback); /* drops an error of our own: switches are then not reported */
+    /* Drops an error of our own: switches are then not reported. */
+    PyErr_Restore(kind, value, traceback);
 }
 
 PyObject *greenlet_now(void)

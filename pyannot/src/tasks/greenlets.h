@@ -29,8 +29,8 @@ PyObject *greenlet_now(void);
 bool greenlets_have_tracks(void);
 bool greenlet_is_tracked(const struct state *state);
 
-/* Returns the running greenlet's own track; that of the task that it runs for, else its own. NULL:
- * it is the main one. */
+/* greenlet_running returns the running greenlet's own track, greenlet_context that of the task that
+ * it runs for, else its own. NULL: it is the main one. */
 struct task_track *greenlet_running(struct state *state);
 struct task_track *greenlet_context(struct state *state);
 

@@ -68,8 +68,7 @@ struct trace_hook {
 
 extern const struct trace_hook trace_monitoring; /* CPython 3.12 and later */
 extern const struct trace_hook trace_eval;       /* CPython 3.9 to 3.11 */
-extern const struct trace_hook
-    trace_profile; /* CPython 3.9 to 3.11; slower, with calls of C functions */
+extern const struct trace_hook trace_profile;    /* 3.9 to 3.11; slower, with C functions */
 
 /* Number of times that trace_eval left calls out for lack of stack, each until one had returned. */
 uint64_t trace_left_out(void);

@@ -56,7 +56,7 @@ static void leave_from(const struct trace_thread *thread, uint32_t first)
     }
 }
 
-/* The function is tiny: closes its calls, and continues with their callees. */
+/* The function is tiny: closes its calls; their callees continue. */
 static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
                                                     struct trace_code *code)
 {

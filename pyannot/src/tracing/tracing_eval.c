@@ -332,8 +332,8 @@ static int eval_start(const struct trace_options *options)
     is_plain = trace_now.is_plain;
     has_told_hidden = false;
 #if PY_VERSION_HEX < 0x030A0000
-    interpreter->ceval.tracing_possible +=
-        with_lines; /* else threads do not check for a trace function */
+    /* Otherwise threads do not check for a trace function. */
+    interpreter->ceval.tracing_possible += with_lines;
 #endif
     _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_traced);
     return 0;

@@ -113,8 +113,8 @@ CALLBACK(on_start)
     if (__builtin_expect(trace_plain_enter(code, false), 1))
         return Py_None;
     struct trace_code *lined = with_lines ? trace_lined(code) : NULL;
-    bool goes_on = trace_enter(code, false) ||
-                   lined != NULL; /* first: it needs to know that the frame starts */
+    /* trace_enter first: it needs to know that the frame starts. */
+    bool goes_on = trace_enter(code, false) || lined != NULL;
     if (lined != NULL) {
         ask_for_lines(code, lined);
         trace_line_begun(lined);
@@ -224,8 +224,11 @@ CALLBACK(on_c_return)
     return Py_None;
 }
 
-/* Code in which an event is wanted: all code; all if calls are traced, else code with counted
- * lines; only code with counted lines. */
+/* Code in which an event is wanted.
+ * OF_ALL, OF_RAISE: all code. OF_C: all code; with options.callees, while chosen calls have
+ * callees. OF_START: all code if all calls are traced or lines counted, else chosen code. OF_CALLS:
+ * all code if all calls are traced, else chosen code and code with counted lines. OF_LINES: the
+ * latter. */
 enum { OF_ALL, OF_START, OF_CALLS, OF_LINES, OF_C, OF_RAISE };
 
 static const struct {
