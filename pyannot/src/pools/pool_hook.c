@@ -104,7 +104,7 @@ static void end_range(bool *open)
 static long long bytes_in(const struct pool_side *side, PyObject *buffer)
 {
     PyObject *size = Py_TYPE(buffer) == side->buffer_type
-                         ? PyObject_Vectorcall(side->buffer_emit, &buffer, 1, NULL)
+                         ? PyObject_Vectorcall(side->buffer_tell, &buffer, 1, NULL)
                          : PyObject_CallMethod(buffer, "tell", NULL);
     long long bytes = size ? PyLong_AsLongLong(size) : -1;
     Py_XDECREF(size);

@@ -296,8 +296,8 @@ static int buffer_find(struct pool_side *side)
     PyObject *type = module ? PyObject_GetAttrString(module, "BytesIO") : NULL;
     Py_XDECREF(module);
     side->buffer_type = (PyTypeObject *)type;
-    side->buffer_emit = type ? PyObject_GetAttrString(type, "tell") : NULL;
-    return side->buffer_emit ? 0 : -1;
+    side->buffer_tell = type ? PyObject_GetAttrString(type, "tell") : NULL;
+    return side->buffer_tell ? 0 : -1;
 }
 
 /* pool_side(scope, label, stars, chunkers, local=False, workers=0): a worker's has no label. */
@@ -340,7 +340,7 @@ static int side_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(side->jobs);
     Py_VISIT(side->pending);
     Py_VISIT(side->buffer_type);
-    Py_VISIT(side->buffer_emit);
+    Py_VISIT(side->buffer_tell);
     return 0;
 }
 
@@ -367,7 +367,7 @@ static void side_dealloc(PyObject *self)
     Py_XDECREF(side->jobs);
     Py_XDECREF(side->pending);
     Py_XDECREF(side->buffer_type);
-    Py_XDECREF(side->buffer_emit);
+    Py_XDECREF(side->buffer_tell);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -47,7 +47,7 @@ struct pool_side {
     PyObject *chunkers; /* tuple: functions called with (function, items) */
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
     PyTypeObject *buffer_type; /* io.BytesIO, */
-    PyObject *buffer_emit;     /* and its method tell */
+    PyObject *buffer_tell;     /* and its method tell */
     annot_flow scope;          /* base for the flows of its tasks */
     char job_scope[POOL_SCOPE_SIZE + 4];
     bool is_local;       /* workers are threads: no pickling */
