@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels of functions, files shortened to the part below a library folder, and paths of ranges. */
+/* Labels of functions, and files shortened to the part below a library folder. */
 #include "call_label.h"
 
 #include "text.h"
@@ -159,34 +159,4 @@ uint32_t call_python_frames(const struct stacks *stacks, uint32_t *frames, uint3
         if (!is_native(stacks, frames[i]))
             frames[kept++] = frames[i];
     return any ? kept : count;
-}
-
-void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
-                    struct out_stream *out)
-{
-    const struct trace_string *text = trace_string(trace, name);
-    uint32_t domain = trace_scope_domain(trace, scope);
-    if (domain) {
-        const struct trace_string *name_of = trace_string(trace, domain);
-        out_write(out, name_of->bytes, name_of->length);
-        out_write(out, ":", 1);
-    }
-    if (text->length)
-        out_write(out, text->bytes, text->length);
-    else
-        out_text(out, "(no name)");
-}
-
-void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out)
-{
-    enum { PATHS_MAX = 1024 };
-
-    uint32_t paths[PATHS_MAX];
-    const struct stacks *stacks = trace_stacks_get(trace);
-    uint32_t count = stacks_paths(stacks, path, paths, PATHS_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct range_path *range = stacks_get_path(stacks, paths[i]);
-        out_text(out, i ? "/" : "");
-        call_put_range(trace, range->name, range->scope, out);
-    }
 }

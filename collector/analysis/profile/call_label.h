@@ -6,7 +6,6 @@
 #ifndef ANNOT_CALL_LABEL_H
 #define ANNOT_CALL_LABEL_H
 
-#include "out_stream.h"
 #include "stacks.h"
 #include "trace.h"
 
@@ -44,13 +43,6 @@ int call_compare_labels(const struct trace *trace, uint32_t a, uint32_t b);
 /* Returns the path of the file (string) and the first line of the function that an event's name
  * stands for; 0: no file, or the name is not a function's. */
 uint32_t call_source(const struct trace *trace, uint32_t name, int32_t *ret_line);
-
-/* A range as a part of a path: "domain:name". */
-void call_put_range(const struct trace *trace, uint32_t name, uint32_t scope,
-                    struct out_stream *out);
-
-/* "job/load": the ranges of a path, outermost first. */
-void call_put_path(const struct trace *trace, uint32_t path, struct out_stream *out);
 
 /* Drops the native frames of a stack that has Python functions; leaves other stacks unchanged.
  * Returns the number of frames left. */

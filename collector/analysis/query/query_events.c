@@ -3,6 +3,7 @@
  * rows step by step, after the previous ones were taken. Thread-safety: none. */
 
 #include "call_label.h"
+#include "call_path.h"
 #include "event.h"
 #include "hash_map.h"
 #include "json_writer.h"

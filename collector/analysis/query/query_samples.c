@@ -10,6 +10,7 @@
 #include "reader.h"
 
 #include "call_label.h"
+#include "call_path.h"
 #include "code_owner.h"
 #include "json_writer.h"
 #include "stacks.h"

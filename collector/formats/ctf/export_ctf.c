@@ -3,6 +3,7 @@
  * and one stream of events in order of time ("stream"), for babeltrace2 and Trace Compass.
  *
  * The recording is read lane by lane; a sort puts its events in order. Thread-safety: none. */
+#include "call_path.h"
 #include "ctf_records.h"
 #include "export_facts.h"
 #include "export_rows.h"

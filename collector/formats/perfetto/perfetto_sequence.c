@@ -3,6 +3,7 @@
  * constant part of a sequence's packets. Both write the same fields. */
 #include "perfetto_sequence.h"
 
+#include "out_stream.h"
 #include "perfetto_tracks.h"
 #include "perfetto_values.h"
 

@@ -6,6 +6,7 @@
  * Messages may come in any order, so the sums are written whenever they get large; readers add up
  * equal stacks. Functions, locations, mappings and texts are written at first use. Thread-safety:
  * none. */
+#include "call_path.h"
 #include "chosen_frames.h"
 #include "export_facts.h"
 #include "export_tree.h"

@@ -3,6 +3,7 @@
 #include "export_rows.h"
 
 #include "call_label.h"
+#include "call_path.h"
 #include "profile_frames.h"
 #include "stacks.h"
 
