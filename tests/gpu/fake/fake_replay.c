@@ -43,7 +43,9 @@ enum {
     LAUNCHES = 1 << 16
 };
 
-enum { LAG_NS = 600000000 };
+/* How far the times of records are ahead of the replay. A window that shuts holds the replay up by
+ * half a second and more if its records come late: FAKE_LAG_MS. */
+#define LAG_NS INT64_C(600000000)
 
 struct part_call {
     uint64_t monotonic_ns;
@@ -59,7 +61,7 @@ static struct replay {
     const uint8_t *bytes;
     size_t size;
     const char *mode;
-    int64_t delta_ns;
+    int64_t delta_ns, lag_ns;
     bool was_called;
     uint64_t pointers[NAMES];
     char *names[NAMES];
@@ -149,7 +151,7 @@ static uint64_t first_call_ns(void)
         }
         if (type == PART_BUFFER) {
             memcpy(&buffer, bytes, sizeof(buffer));
-            return buffer.monotonic_ns + LAG_NS; /* all of it has ended by then */
+            return buffer.monotonic_ns + (uint64_t)replay.lag_ns; /* all of it has ended by then */
         }
     }
     return now_ns();
@@ -338,7 +340,7 @@ void fake_flush(bool forced)
 /* Waits for the moment of a recorded time. */
 static void wait_for(uint64_t recorded_ns)
 {
-    uint64_t due = recorded_ns + (uint64_t)replay.delta_ns - LAG_NS, now = now_ns();
+    uint64_t due = recorded_ns + (uint64_t)(replay.delta_ns - replay.lag_ns), now = now_ns();
     if (due > now) {
         const struct timespec time = {(time_t)((due - now) / 1000000000),
                                       (long)((due - now) % 1000000000)};
@@ -530,7 +532,7 @@ static void put_call(const uint8_t *bytes, void (*launch)(const struct fake_laun
     const struct fake_launch told = {call.correlation_id, call.tid, do_call, &call};
     launch(&told);
     if (!replay.was_called) /* the first one starts threads, which takes time */
-        replay.delta_ns = (int64_t)(now_ns() + LAG_NS - call.monotonic_ns);
+        replay.delta_ns = (int64_t)(now_ns() - call.monotonic_ns) + replay.lag_ns;
     replay.was_called = true;
 }
 
@@ -573,10 +575,12 @@ int fake_play(const char *path, const char *mode, void (*launch)(const struct fa
     int error = map_file(path);
     if (error != 0)
         return error;
+    const char *lag_ms = getenv("FAKE_LAG_MS");
     replay.mode = mode;
+    replay.lag_ns = lag_ms ? atoll(lag_ms) * 1000000 : LAG_NS;
     read_names();
     read_streams();
-    replay.delta_ns = (int64_t)(now_ns() + LAG_NS - first_call_ns());
+    replay.delta_ns = (int64_t)(now_ns() - first_call_ns()) + replay.lag_ns;
     if (is_mode("overrun") && fake_has_buffers())
         fake_overrun();
     if (is_mode("starved") && fake_has_buffers())

@@ -127,7 +127,7 @@ def kernels_have_their_shape():
 def the_way_of_delivery_changes_nothing():
     for mode in "late", "split", "reordered", "late,split", "reordered,split", "exit":
         for scene in ("streams", "graph") if "split" in mode else ("streams", "window-finalize"):
-            run = Run(scene, mode)
+            run = Run(scene, mode, FAKE_LAG_MS="3000")
             got, activities = activities_of(scene)
             delta = check_spans(run, activities)
             check_launches(run, got, activities, delta)
