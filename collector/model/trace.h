@@ -338,7 +338,7 @@ enum sampling_rung {
     SAMPLING_OFF = 0,    /* turned off (--no-sample) */
     SAMPLING_NONE = 1,   /* no rung works here: annotations only */
     SAMPLING_REMOTE = 2, /* Python stacks by reading the memory of the process */
-    /* 3: CPU-time timer, 4: unprivileged perf event: not implemented */
+    /* 3 and 4 are unassigned */
     SAMPLING_BPF = 5,
 };
 
