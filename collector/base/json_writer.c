@@ -2,7 +2,6 @@
 /* JSON: its pieces, and documents of them. */
 #include "json_writer.h"
 
-#include "byte_words.h"
 #include "text.h"
 
 #include <assert.h>

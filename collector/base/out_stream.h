@@ -68,8 +68,25 @@ void out_stream_abandon(struct out_stream *out);
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-/* Files that make up one output. The folder is written under a temporary name and renamed at close,
- * so that it appears complete or not at all. */
+/* An output that is a folder of files, written under a temporary name and renamed at close, so that
+ * it appears complete or not at all. Thread-safety: one thread per folder. */
 struct out_folder;
+
+enum { OUT_FOLDER_FILES = 4 };
+
+/* `names`: of its files, at most OUT_FOLDER_FILES, and NULL; they outlive the folder. 0 or -errno.
+ * For a path that exists: -EEXIST, or with `overwrite` -ENOTDIR: not a folder; -ENOTEMPTY: it has
+ * other files too and is kept. */
+int out_folder_open(const char *path, const char *const *names, bool overwrite,
+                    struct out_folder **ret_folder);
+
+/* The stream of the file `names[file]`; owned by the folder. */
+struct out_stream *out_folder_stream(const struct out_folder *folder, unsigned file);
+
+/* Moves the folder into place: 0 or the first -errno. Destroys the folder and its streams. */
+int out_folder_close(struct out_folder *folder);
+
+/* Destroys the folder and its streams and removes the files written. Accepts NULL. */
+void out_folder_abandon(struct out_folder *folder);
 
 #endif

@@ -23,7 +23,7 @@
 #include "losses.h"
 #include "no_samples.h"
 #include "operands.h"
-#include "out_folder.h"
+#include "out_stream.h"
 #include "pass.h"
 #include "reader.h"
 #include "recording.h"

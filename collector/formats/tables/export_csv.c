@@ -3,9 +3,9 @@
  *
  * In CSV, an unknown value is an empty cell, an empty text is "". JSON objects omit unknown values;
  * integers beyond 2^53 are still numbers. Thread-safety: none. */
-#include "byte_words.h"
 #include "export_rows.h"
 #include "json_writer.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>

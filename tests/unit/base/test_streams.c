@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Output streams: complete files or no file, sticky errors, gzip output readable by gzip. */
-#include "out_folder.h"
 #include "out_stream.h"
 #include "test.h"
 
