@@ -355,6 +355,20 @@ struct trace_sampling {
     uint32_t hint;   /* string: the command that makes it available */
 };
 
+/* An interval in which a process recorded, if `--capture-range` restricted it. */
+struct trace_capture {
+    uint32_t process;
+    int64_t from_ns, to_ns;
+};
+
+/* State of the list of these intervals, which read/captures.c finds once. */
+enum trace_captures {
+    CAPTURES_UNKNOWN = 0, /* not searched yet */
+    CAPTURES_ALL = 1,     /* the whole time is recorded */
+    CAPTURES_KNOWN = 2,
+    CAPTURES_FAILED = 3, /* out of memory */
+};
+
 /* A number about the recording that outputs show: "samples", "lost: ring full". */
 struct trace_fact {
     uint32_t revision;
@@ -575,6 +589,15 @@ int trace_unit_set(struct trace *trace, uint32_t domain, uint32_t counter, uint3
 uint32_t trace_unit_find(const struct trace *trace, uint32_t domain, uint32_t counter);
 uint32_t trace_unit_count(const struct trace *trace);
 const struct trace_unit *trace_unit_get(const struct trace *trace, uint32_t index);
+
+/* Intervals of capture: added in order of processes, then of time. 0 or -ENOMEM. */
+int trace_capture_add(struct trace *trace, const struct trace_capture *capture);
+void trace_captures_set(struct trace *trace, enum trace_captures state);
+enum trace_captures trace_captures(const struct trace *trace);
+/* The first interval of a process that ends after a time, followed by all later ones; `ret_count`:
+ * their number. */
+const struct trace_capture *trace_captures_from(const struct trace *trace, uint32_t process,
+                                                int64_t time_ns, size_t *ret_count);
 
 /* Sets the fact of that name, made if new. 0, -ENOMEM, or -ENOSPC: more than 1,024. */
 int trace_fact_set(struct trace *trace, enum fact_kind kind, const char *name, uint64_t value);

@@ -7,7 +7,7 @@
 #include "sample.h"
 #include "stacks.h"
 #include "strtab.h"
-#include "trace_captures.h"
+#include "trace.h"
 #include "vec.h"
 
 typedef VEC(uint32_t) ordinal_vec;

@@ -18,7 +18,7 @@
 #include "pass.h"
 #include "recording.h"
 #include "selection.h"
-#include "trace_captures.h"
+#include "trace.h"
 #include "vec.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "report.h"
 #include "report_samples.h"
 #include "text.h"
-#include "trace_captures.h"
+#include "trace.h"
 #include "wait_kind.h"
 #include "wall.h"
 

@@ -10,7 +10,7 @@
 #include "sample.h"
 #include "stacks.h"
 #include "times.h"
-#include "trace_captures.h"
+#include "trace.h"
 #include "vec.h"
 
 #include <assert.h>

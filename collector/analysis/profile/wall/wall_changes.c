@@ -2,7 +2,7 @@
 /* Lists the times at which threads begin, wait, become ready, run again and end. */
 #include "wall_changes.h"
 
-#include "trace_captures.h"
+#include "trace.h"
 
 #include <stdlib.h>
 
