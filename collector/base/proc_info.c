@@ -229,14 +229,14 @@ pid_t proc_find(uint64_t pid_ns, pid_t ns_pid)
 
 /* Reads "begin-end perms offset major:minor inode    path". Thread-safety: pure. */
 
-/* Parses a number at *at that a given character follows; moves *at past both. */
-static bool take_number(char **at, int base, char behind, uint64_t *ret_value)
+/* Parses a number at *at that ends with `separator`; moves *at past both. */
+static bool take_number(char **at, int base, char separator, uint64_t *ret_value)
 {
     if (!isxdigit((unsigned char)**at))
         return false;
     char *end;
     *ret_value = strtoull(*at, &end, base);
-    if (*end != behind)
+    if (*end != separator)
         return false;
     *at = end + 1;
     return true;
@@ -313,7 +313,7 @@ static int path_of(pid_t pid, char path[64])
 }
 
 /* 1, 0, -errno; -ENOTTY: not supported. */
-static int ask(int fd, dev_t device, ino_t inode)
+static int query_mappings(int fd, dev_t device, ino_t inode)
 {
     struct query query = {.size = sizeof(query),
                           .flags = QUERY_SHARED | QUERY_THIS_OR_NEXT | QUERY_FILE};
@@ -353,7 +353,7 @@ int proc_has_mapped(pid_t pid, dev_t device, ino_t inode)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int found = ask(fd, device, inode);
+    int found = query_mappings(fd, device, inode);
     close(fd);
     return found == -ENOTTY ? proc_has_mapped_by_text(pid, device, inode) : found;
 }

@@ -64,7 +64,8 @@ struct sorter {
     unsigned run_count, joined;        /* joined: number of joined runs, which are at the front */
     struct waiting_run heap[RUNS_MAX]; /* a heap: the run with the first record is at 0 */
     unsigned heap_count;
-    bool merging, told; /* told: the record of heap[0] was returned */
+    bool merging;
+    bool returned; /* sorter_next() returned the record of heap[0] */
     uint64_t count;
     ZSTD_CCtx *packer;
     ZSTD_DCtx *unpacker;
@@ -143,8 +144,8 @@ static size_t end_of_stretch(struct entry *items, size_t at, size_t count)
 }
 
 /* The first in [at, end) with a larger key; with `equal`: with the same or a larger one. */
-static size_t first_behind(const struct entry *items, size_t at, size_t end,
-                           const struct sorter_key *key, bool equal)
+static size_t bound_of(const struct entry *items, size_t at, size_t end,
+                       const struct sorter_key *key, bool equal)
 {
     while (at < end) {
         size_t middle = at + (end - at) / 2;
@@ -161,8 +162,8 @@ static void merge_stretches(struct entry *items, size_t middle, size_t end, stru
 {
     if (!is_before(&items[middle].key, &items[middle - 1].key))
         return;
-    size_t begin = first_behind(items, 0, middle, &items[middle].key, false);
-    end = first_behind(items, middle, end, &items[middle - 1].key, true);
+    size_t begin = bound_of(items, 0, middle, &items[middle].key, false);
+    end = bound_of(items, middle, end, &items[middle - 1].key, true);
     memcpy(spare, items + begin, (middle - begin) * sizeof(*items));
     struct entry *out = items + begin;
     const struct entry *left = spare, *left_end = spare + (middle - begin), *right = items + middle,
@@ -430,7 +431,7 @@ static void add_waiting(struct sorter *sorter, struct waiting_run run)
 static int begin_merge(struct sorter *sorter, unsigned first)
 {
     sorter->heap_count = 0;
-    sorter->told = false;
+    sorter->returned = false;
     sorter->merging = true;
     if (!sorter->unpacker)
         sorter->unpacker = ZSTD_createDCtx();
@@ -452,7 +453,7 @@ static int begin_merge(struct sorter *sorter, unsigned first)
 static int merge_next(struct sorter *sorter)
 {
     struct waiting_run *first = &sorter->heap[0];
-    if (sorter->told) {
+    if (sorter->returned) {
         struct run *run = &sorter->runs[first->run];
         run->at += run->size;
         int more = look_at_next(sorter, run, &first->key);
@@ -462,8 +463,8 @@ static int merge_next(struct sorter *sorter)
             *first = sorter->heap[--sorter->heap_count];
         sink_first(sorter);
     }
-    sorter->told = sorter->heap_count > 0;
-    return sorter->told;
+    sorter->returned = sorter->heap_count > 0;
+    return sorter->returned;
 }
 
 /* Joins the runs not joined yet into one: each record is read again once, while joined runs are

@@ -155,7 +155,7 @@ static int note_samples(struct recovery *recovery)
     while ((more = store_reader_next_samples(recovery->reader, &samples, &count)) == 1) {
         for (uint32_t i = 0; i < count; i++) {
             struct trace_thread *thread = trace_thread(recovery->trace, samples[i].thread);
-            int64_t last_ns = sample_told_ns(&samples[i]);
+            int64_t last_ns = sample_order_ns(&samples[i]);
             int counted = note_counted(recovery, &samples[i]);
             if (counted < 0)
                 return counted;

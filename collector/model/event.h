@@ -193,7 +193,7 @@ static inline uint64_t event_depth_after(const struct event *event, uint64_t dep
 }
 
 /* The time at which readers order it: for a gap its end, where the ranges in it end too. */
-static inline int64_t event_told_ns(const struct event *event)
+static inline int64_t event_order_ns(const struct event *event)
 {
     return event->kind == EVENT_LOST && event->end_ns > event->time_ns ? event->end_ns
                                                                        : event->time_ns;

@@ -36,10 +36,10 @@ void queued_sums(const struct trace *trace, uint64_t ret_counts[QUEUED_COUNT])
         ret_counts[kind] = 0;
     for (uint32_t i = 0; i < trace_process_count(trace); i++) {
         const uint64_t *queued = trace_process_get(trace, i)->queued;
-        uint64_t launched = queued[QUEUED_LAUNCHED], told = queued[QUEUED_TOLD];
+        uint64_t launched = queued[QUEUED_LAUNCHED], reported = queued[QUEUED_REPORTED];
         for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
-            ret_counts[kind] += kind == QUEUED_TOLD ? 0 : queued[kind];
-        ret_counts[QUEUED_TOLD] += launched > told ? launched - told : 0;
+            ret_counts[kind] += kind == QUEUED_REPORTED ? 0 : queued[kind];
+        ret_counts[QUEUED_REPORTED] += launched > reported ? launched - reported : 0;
     }
 }
 
@@ -57,8 +57,8 @@ struct visit {
     void *context;
 };
 
-static void tell(const struct visit *visit, enum missing_kind kind, const char *what,
-                 uint64_t count)
+static void visit_count(const struct visit *visit, enum missing_kind kind, const char *what,
+                        uint64_t count)
 {
     if (count)
         visit->function(visit->context, &(struct missing){kind, what, count});
@@ -70,7 +70,7 @@ static void emit_records(const struct trace *trace, const uint64_t *lost, const 
         uint64_t count = lost ? lost[cause] : 0;
         for (uint32_t i = 0; !lost && i < trace_process_count(trace); i++)
             count += trace_process_get(trace, i)->lost[cause];
-        tell(visit, MISSING_RECORDS, loss_name((enum loss)cause), count);
+        visit_count(visit, MISSING_RECORDS, loss_name((enum loss)cause), count);
     }
 }
 
@@ -79,14 +79,15 @@ static void emit_sampled(const struct trace *trace, const struct visit *visit)
     for (uint32_t i = 0; i < trace_fact_count(trace); i++) {
         const struct trace_fact *fact = trace_fact_get(trace, i);
         if (fact->kind == FACT_LOSS)
-            tell(visit, MISSING_SAMPLED, trace_string(trace, fact->name)->bytes, fact->value);
+            visit_count(visit, MISSING_SAMPLED, trace_string(trace, fact->name)->bytes,
+                        fact->value);
     }
 }
 
 static void emit_queued(const struct trace *trace, const struct visit *visit)
 {
     static const char *const names[QUEUED_COUNT] = {
-        [QUEUED_TOLD] = "activities of queues: launched, but never reported",
+        [QUEUED_REPORTED] = "activities of queues: launched, but never reported",
         [QUEUED_DROPPED] = "activities of queues: dropped by the driver",
         [QUEUED_UNTIMED] = "activities of queues: reported without times (left out)",
         [QUEUED_MISTIMED] = "activities of queues: reported with impossible times (left out)",
@@ -96,7 +97,7 @@ static void emit_queued(const struct trace *trace, const struct visit *visit)
     queued_sums(trace, counts);
     for (unsigned kind = 0; kind < QUEUED_COUNT; kind++)
         if (names[kind])
-            tell(visit, MISSING_QUEUED, names[kind], counts[kind]);
+            visit_count(visit, MISSING_QUEUED, names[kind], counts[kind]);
 }
 
 void missing_each(const struct trace *trace, const uint64_t *lost, missing_visitor *function,
@@ -107,11 +108,11 @@ void missing_each(const struct trace *trace, const uint64_t *lost, missing_visit
     emit_records(trace, lost, &visit);
     emit_sampled(trace, &visit);
     emit_queued(trace, &visit);
-    tell(&visit, MISSING_PROCESSES, "processes that could not take part",
-         trace_refusal_count(trace));
+    visit_count(&visit, MISSING_PROCESSES, "processes that could not take part",
+                trace_refusal_count(trace));
     misuse_sums(trace, calls);
     for (unsigned kind = 0; kind < MISUSE_COUNT; kind++)
-        tell(&visit, MISSING_CALLS, misuse_name((enum misuse)kind), calls[kind]);
+        visit_count(&visit, MISSING_CALLS, misuse_name((enum misuse)kind), calls[kind]);
 }
 
 size_t missing_label(const struct missing *missing, char label[MISSING_LABEL_SIZE])

@@ -41,8 +41,8 @@ const char *sampling_rung_text(unsigned rung);
 /* The call, and its consequence in parentheses. Static text. */
 const char *misuse_name(enum misuse misuse);
 
-/* Sums over all processes, by enum queued. The entry QUEUED_TOLD holds the work launched but never
- * reported, added up by process. */
+/* Sums over all processes, by enum queued. The entry QUEUED_REPORTED holds the work launched but
+ * never reported, added up by process. */
 void queued_sums(const struct trace *trace, uint64_t ret_counts[QUEUED_COUNT]);
 
 /* True if an entry other than QUEUED_LAUNCHED is not 0. */

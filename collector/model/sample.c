@@ -102,7 +102,7 @@ static int64_t part_of(int64_t value, int64_t first_ns, int64_t whole_ns)
  * up. */
 static bool cut_evenly(struct sample *sample, int64_t from_ns, int64_t to_ns, int64_t *values)
 {
-    int64_t begin_ns = sample->time_ns, whole_ns = sample_told_ns(sample) - begin_ns;
+    int64_t begin_ns = sample->time_ns, whole_ns = sample_order_ns(sample) - begin_ns;
     int count = sample->value_count < SAMPLE_VALUES_MAX ? sample->value_count : SAMPLE_VALUES_MAX;
     from_ns = from_ns > begin_ns ? from_ns : begin_ns;
     to_ns = to_ns < begin_ns + whole_ns ? to_ns : begin_ns + whole_ns;
@@ -122,7 +122,7 @@ bool sample_cut(const struct sample_sets *sets, struct sample *sample, int64_t f
                 int64_t to_ns, int64_t values[SAMPLE_VALUES_MAX])
 {
     unsigned flags = sample_set_get(sets, sample->set)->flags;
-    bool inside = sample->time_ns >= from_ns && sample_told_ns(sample) <= to_ns;
+    bool inside = sample->time_ns >= from_ns && sample_order_ns(sample) <= to_ns;
     if (sample_role(sets, sample) == SAMPLE_ROLE_SHORT_WAITS && !inside)
         return cut_evenly(sample, from_ns, to_ns, values);
     if (flags & SAMPLE_SET_INTERVAL)
@@ -282,10 +282,11 @@ void sample_sets_destroy(struct sample_sets *sets)
 
 const struct value_type *value_type_get(const struct sample_sets *sets, unsigned number)
 {
-    static const struct value_type none, adds = {.sum = VALUE_SUM_ADDS};
+    static const struct value_type undefined, adds = {.sum = VALUE_SUM_ADDS};
     if (number < VALUE_TYPE_FIXED)
-        return number ? &adds : &none;
-    return sets && number < sets->types->items.count ? &sets->types->items.items[number] : &none;
+        return number ? &adds : &undefined;
+    return sets && number < sets->types->items.count ? &sets->types->items.items[number]
+                                                     : &undefined;
 }
 
 unsigned sample_sets_count(const struct sample_sets *sets)
@@ -378,13 +379,13 @@ int sample_sets_define(struct sample_sets *sets, unsigned number, const struct s
 
 int value_types_define(struct sample_sets *sets, unsigned number, const struct value_type *type)
 {
-    static const struct value_type none;
+    static const struct value_type undefined;
     if (number == 0 || number >= VALUE_TYPE_MAX)
         return -EBADMSG;
     if (number < VALUE_TYPE_FIXED)
         return 0;
     while (sets->types->items.count <= number)
-        if (vec_push(&sets->types->items, none) != 0)
+        if (vec_push(&sets->types->items, undefined) != 0)
             return -ENOMEM;
     struct value_type *entry = &sets->types->items.items[number];
     bool known = entry->name != 0 || entry->unit != 0 || entry->sum != 0;

@@ -219,7 +219,7 @@ struct sample {
     .value_count = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
 /* Time at which readers order it: its instant, or its end. */
-static inline int64_t sample_told_ns(const struct sample *sample)
+static inline int64_t sample_order_ns(const struct sample *sample)
 {
     return sample->end_ns > sample->time_ns ? sample->end_ns : sample->time_ns;
 }

@@ -51,7 +51,7 @@ static const union {
     struct stack stack;
     struct range_path path;
     struct frame_name name;
-} nothing;
+} empty_entry;
 
 static void *item_at(const struct interned *table, uint32_t ordinal)
 {
@@ -153,7 +153,7 @@ static int start_table(struct interned *table, uint32_t item_size)
 {
     table->item_size = item_size;
     table->indexed = 1;
-    return append(table, &nothing) < 0 ? -ENOMEM : 0;
+    return append(table, &empty_entry) < 0 ? -ENOMEM : 0;
 }
 
 static void free_table(struct interned *table)
@@ -267,7 +267,7 @@ uint32_t stacks_name_count(const struct stacks *stacks)
 
 const struct frame_name *stacks_get_name(const struct stacks *stacks, uint32_t index)
 {
-    return index < stacks->names.count ? &stacks->names.items[index] : &nothing.name;
+    return index < stacks->names.count ? &stacks->names.items[index] : &empty_entry.name;
 }
 
 static struct code_module without_unused(const struct code_module *module)
@@ -361,7 +361,7 @@ int64_t stacks_append_source(struct stacks *stacks, const struct source *source)
 int64_t stacks_put_source(struct stacks *stacks, uint32_t ordinal, const struct source *source)
 {
     if (ordinal >= stacks->sources.count)
-        return append(&stacks->sources, source ? source : &nothing.source);
+        return append(&stacks->sources, source ? source : &empty_entry.source);
     if (source)
         stacks_keep_source(stacks, ordinal, source->content, source->hash);
     return ordinal;
@@ -488,7 +488,7 @@ uint32_t stacks_path_count(const struct stacks *stacks)
 static const void *get(const struct interned *table, uint32_t ordinal)
 {
     if (ordinal < table->base || ordinal >= table->count)
-        return &nothing;
+        return &empty_entry;
     return item_at(table, ordinal);
 }
 

@@ -39,7 +39,7 @@ enum misuse {
  * segment. */
 enum queued {
     QUEUED_LAUNCHED = 0, /* to be reported later */
-    QUEUED_TOLD = 1,     /* of these, already reported */
+    QUEUED_REPORTED = 1, /* of these, already reported */
     QUEUED_DROPPED = 2,  /* dropped, by the driver's count */
     QUEUED_UNTIMED = 3,  /* reported without times */
     QUEUED_FOUND = 4,

@@ -639,12 +639,12 @@ int64_t trace_context_label(struct trace *trace, uint8_t flag, const char *name,
 
 int trace_label_name_append(struct trace *trace, const struct trace_label_name *name)
 {
-    static const struct trace_label_name nothing;
+    static const struct trace_label_name empty;
     bool known = name->string != 0 && name->string < trace_string_count(trace) &&
                  name->label != 0 && name->label < stacks_label_count(trace->stacks);
     if (known)
         return link_name(trace, name);
-    return vec_push(&trace->label_names, nothing) != 0 ? -ENOMEM : 0;
+    return vec_push(&trace->label_names, empty) != 0 ? -ENOMEM : 0;
 }
 
 uint32_t trace_label_name_count(const struct trace *trace)
@@ -654,6 +654,6 @@ uint32_t trace_label_name_count(const struct trace *trace)
 
 const struct trace_label_name *trace_label_name_get(const struct trace *trace, uint32_t index)
 {
-    static const struct trace_label_name nothing;
-    return index < trace->label_names.count ? &trace->label_names.items[index] : &nothing;
+    static const struct trace_label_name empty;
+    return index < trace->label_names.count ? &trace->label_names.items[index] : &empty;
 }

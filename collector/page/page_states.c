@@ -188,7 +188,7 @@ static int take(void *context, const struct item *item)
     int64_t from_ns;
     if (!state)
         return -ENOMEM;
-    see(states, sample->thread, sample->time_ns, sample_told_ns(sample));
+    see(states, sample->thread, sample->time_ns, sample_order_ns(sample));
     if (role == SAMPLE_ROLE_OFF_CPU)
         add_wait(states, state, sample, &off);
     else if (role == SAMPLE_ROLE_SHORT_WAITS)

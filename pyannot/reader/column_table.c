@@ -383,7 +383,7 @@ static int add_loss(struct column_table *table, const struct event *event)
     int64_t row = add_row(table, event);
     if (row < 0)
         return (int)row;
-    put_time(table, LOSS_END, (size_t)row, event_told_ns(event));
+    put_time(table, LOSS_END, (size_t)row, event_order_ns(event));
     put64(table, LOSS_RECORDS, (size_t)row, event->value.uint64);
     return put_text(table, OF_NAME, (size_t)row, cause, strlen(cause));
 }
@@ -419,7 +419,7 @@ static int add_sample(struct column_table *table, const struct sample *sample)
     size_t row = (size_t)added;
     if (added < 0)
         return (int)added;
-    put_time(table, SAMPLE_END, row, sample_told_ns(sample));
+    put_time(table, SAMPLE_END, row, sample_order_ns(sample));
     put64(table, SAMPLE_ID, row, sample->id);
     put32(table, SAMPLE_CPU, row, sample->cpu);
     put8(table, SAMPLE_KERNEL, row, (sample->flags & SAMPLE_IN_KERNEL) != 0);

@@ -417,7 +417,7 @@ PyObject *sample_object(const struct row_context *context, const struct sample *
                                                 ? "cpu"
                                                 : trace_set_name(trace, sample->set, name)));
     put_time(&filler, context, sample->time_ns);
-    put_time(&filler, context, sample_told_ns(sample));
+    put_time(&filler, context, sample_order_ns(sample));
     put_listed(&filler, context->threads, sample->thread);
     put(&filler, sample_ranges(context, sample->path));
     put(&filler, sample_stack(context->texts->trace, sample->stack, frames));

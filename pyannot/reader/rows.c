@@ -71,7 +71,7 @@ static int add_point(struct rows *rows, const struct item *item)
     static const struct args no_values;
     const struct row row = {
         .event = *item->event,
-        .end_ns = event_told_ns(item->event),
+        .end_ns = event_order_ns(item->event),
         .depth = item->lane == LANE_TRACK ? item->depth : 0,
         .range = row_range_of(item),
     };

@@ -184,7 +184,7 @@ static void read_script(const uint8_t *at, const uint8_t *end)
     int64_t first_ns = INT64_MAX, last_ns = BEGIN_NS + 2000;
     for (uint32_t i = script.event_count; i-- > 0;) {
         script.settled_ns[i] = first_ns = smaller(first_ns, script.events[i].time_ns);
-        int64_t told_ns = event_told_ns(&script.events[i]);
+        int64_t told_ns = event_order_ns(&script.events[i]);
         last_ns = told_ns > last_ns ? told_ns : last_ns;
     }
     first_ns = INT64_MAX;

@@ -79,7 +79,7 @@ static void add(struct made *made, struct sample sample, const int64_t *values, 
 /* By the time at which they are reported. */
 static int compare_times(const void *left, const void *right)
 {
-    int64_t a = sample_told_ns(left), b = sample_told_ns(right);
+    int64_t a = sample_order_ns(left), b = sample_order_ns(right);
     return (a > b) - (a < b);
 }
 

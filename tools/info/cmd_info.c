@@ -64,7 +64,7 @@ static int count_thread(const struct trace *trace, const struct sample *sample,
 {
     static const struct info_thread_samples none;
     bool cpu = sample_role(trace_sets_get(trace), sample) == SAMPLE_ROLE_CPU;
-    int64_t last_ns = sample_told_ns(sample);
+    int64_t last_ns = sample_order_ns(sample);
     if (!trace_thread_get(trace, sample->thread))
         return 0;
     while (counts->of_thread.count <= sample->thread) {

@@ -89,7 +89,7 @@ static const struct {
     enum queued which;
     const char *text, *key;
 } told[] = {
-    {QUEUED_TOLD, "launched, but never reported", "missing_count"},
+    {QUEUED_REPORTED, "launched, but never reported", "missing_count"},
     {QUEUED_DROPPED, "dropped by the driver", "dropped_count"},
     {QUEUED_UNTIMED, "without times", "untimed_count"},
     {QUEUED_MISTIMED, "with times that cannot be", "mistimed_count"},

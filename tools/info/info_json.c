@@ -342,7 +342,7 @@ struct sums {
 static void json_queued(struct json_doc *doc, const struct trace_process *process)
 {
     static const char *const keys[QUEUED_COUNT] = {
-        [QUEUED_LAUNCHED] = "launched",         [QUEUED_TOLD] = "reported",
+        [QUEUED_LAUNCHED] = "launched",         [QUEUED_REPORTED] = "reported",
         [QUEUED_DROPPED] = "dropped_by_driver", [QUEUED_UNTIMED] = "without_times",
         [QUEUED_MISTIMED] = "impossible_times", [QUEUED_ACAUSAL] = "before_launch"};
     uint64_t any = 0;

@@ -116,7 +116,7 @@ static int keep(struct recent *recent, const struct sample *sample)
 {
     struct sample kept = *sample;
     if (recent->samples.count - recent->first >= RECENT_SAMPLES) {
-        recent->kept_ns = sample_told_ns(&recent->samples.items[recent->first]);
+        recent->kept_ns = sample_order_ns(&recent->samples.items[recent->first]);
         drop_first(recent);
     }
     move_down(recent);
@@ -170,8 +170,8 @@ int recent_add(struct recent *recent, const struct sample *sample)
         return add_open(recent, sample);
     close_open(recent, sample);
     int error = keep(recent, sample);
-    if (sample_told_ns(sample) > recent->last_ns)
-        recent->last_ns = sample_told_ns(sample);
+    if (sample_order_ns(sample) > recent->last_ns)
+        recent->last_ns = sample_order_ns(sample);
     if (!error && sample_cut(sets, &part, recent->reset_ns, INT64_MAX, values))
         error = own_time_add(recent->all, &part);
     return error;
@@ -184,7 +184,7 @@ void recent_renew(struct recent *recent, int64_t now_ns)
         if (recent->open.items[i].round + 2 <= recent->round)
             recent->open.items[i].sample.value_count = 0;
     while (recent->first < recent->samples.count &&
-           sample_told_ns(&recent->samples.items[recent->first]) < now_ns - RECENT_NS)
+           sample_order_ns(&recent->samples.items[recent->first]) < now_ns - RECENT_NS)
         drop_first(recent);
     if (recent->kept_ns < now_ns - RECENT_NS)
         recent->kept_ns = now_ns - RECENT_NS;

@@ -338,7 +338,7 @@ static int take_lost(struct state *s, const struct event *event)
 {
     const struct trace_thread *thread = trace_thread_get(s->trace, event->thread);
     const struct gap gap = {event->value.uint64, (enum loss)event->level, event->time_ns,
-                            event_told_ns(event)};
+                            event_order_ns(event)};
     if (thread && thread->process < trace_process_count(s->trace) && gap.cause < LOSS_COUNT)
         s->lost[thread->process][gap.cause] += gap.count;
     ctf_begin(&s->records, CTF_LOST, event->thread);
@@ -387,7 +387,7 @@ static int take_sample(struct state *s, const struct sample *sample)
     ctf_begin(&s->records, CTF_SAMPLE, sample->thread);
     ctf_put_text(&s->records, set, strlen(set));
     ctf_put_uint32(&s->records, sample->cpu);
-    ctf_put_uint64(&s->records, length_ns(sample->time_ns, sample_told_ns(sample)));
+    ctf_put_uint64(&s->records, length_ns(sample->time_ns, sample_order_ns(sample)));
     ctf_put_text(&s->records, reason, strlen(reason));
     put_values(s, sample);
     if (sample->path)

@@ -401,7 +401,7 @@ int import_work(struct import_sink *sink, const struct import_work *work, struct
         return error;
     sink->left[LEFT_UNLAUNCHED] += !caused && !work->is_own;
     entry->queued[QUEUED_LAUNCHED]++;
-    entry->queued[QUEUED_TOLD]++;
+    entry->queued[QUEUED_REPORTED]++;
     event->kind = EVENT_SPAN;
     event->lane = ret_lanes->queue;
     event->origin_ns = caused ? work->launch_ns : EVENT_NO_ORIGIN;
@@ -500,14 +500,14 @@ static struct stretch stretch_of(const struct import_sink *sink, const struct sa
     time_ns += instant ? (uint64_t)sample_value(sets, sample, VALUE_TYPE_WALL) : 0;
     int64_t length_ns = time_ns < (uint64_t)IMPORT_TIME_MAX ? (int64_t)time_ns : 0;
     return sink->samples_end
-               ? (struct stretch){sample->time_ns - length_ns, sample_told_ns(sample)}
-               : (struct stretch){sample->time_ns, sample_told_ns(sample) + length_ns};
+               ? (struct stretch){sample->time_ns - length_ns, sample_order_ns(sample)}
+               : (struct stretch){sample->time_ns, sample_order_ns(sample) + length_ns};
 }
 
 int import_sample(struct import_sink *sink, const struct sample *sample)
 {
     struct stored stored = {.sample = *sample};
-    int64_t told_ns = sample_told_ns(sample);
+    int64_t told_ns = sample_order_ns(sample);
     if (!sink->samples)
         sink->samples = sorter_create(sink->folder, SORT_BYTES);
     if (sink->error || !sink->samples)

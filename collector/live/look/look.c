@@ -142,7 +142,7 @@ static int on_samples(void *context, const struct sample *samples, size_t count)
         if (!thread)
             continue;
         struct sample *last = &looking->last[thread - looking->look->threads];
-        if (last->set == 0 || sample_told_ns(&samples[i]) >= sample_told_ns(last))
+        if (last->set == 0 || sample_order_ns(&samples[i]) >= sample_order_ns(last))
             *last = samples[i];
         last->values = NULL;
         last->value_count = 0;

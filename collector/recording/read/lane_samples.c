@@ -164,7 +164,7 @@ int sample_emit(struct pass *pass, struct sample *sample)
                                     : &pass->counts.other_samples) += 1;
     struct item *item = &pass->sample;
     item->begin_ns = sample->time_ns;
-    item->end_ns = sample_told_ns(sample);
+    item->end_ns = sample_order_ns(sample);
     item->sample = sample;
     return sinks_emit(&pass->samples, item);
 }
@@ -740,7 +740,7 @@ static int take_captured(struct pass *pass, const struct sample *sample)
 {
     const struct trace *trace = pass->source.trace;
     const struct trace_thread *thread = trace_thread_get(trace, sample->thread);
-    int64_t values[SAMPLE_VALUES_MAX], told_ns = sample_told_ns(sample);
+    int64_t values[SAMPLE_VALUES_MAX], told_ns = sample_order_ns(sample);
     size_t count = 0;
     int status = 0;
     const struct trace_capture *capture =

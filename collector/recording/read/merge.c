@@ -176,10 +176,10 @@ uint64_t merge_late_count(const struct merge *merge)
 /* Number of events, from the first on, that are in order and fit a block. */
 static uint32_t stretch_length(const struct event *events, uint32_t count, int64_t *ret_told_ns)
 {
-    int64_t told_ns = event_told_ns(events);
+    int64_t told_ns = event_order_ns(events);
     uint32_t end = 1;
     for (; end < count; end++) {
-        int64_t next_ns = event_told_ns(&events[end]);
+        int64_t next_ns = event_order_ns(&events[end]);
         if (next_ns < told_ns || end >= BLOCK_EVENTS)
             break;
         told_ns = next_ns;
@@ -221,7 +221,7 @@ static int add_block(struct merge *merge, struct block *block, int64_t told_ns)
     }
     block->arrival = merge->arrivals++;
     struct merge_tail *tail = &merge->tails.items[block->thread];
-    int64_t first_ns = event_told_ns(block->events);
+    int64_t first_ns = event_order_ns(block->events);
     if (tail->block && tail->told_ns <= first_ns)
         tail->block->next = block;
     else
@@ -304,7 +304,7 @@ static void leave_block(struct merge *merge, struct block *block)
     if (tail->block == block)
         tail->block = NULL;
     if (next)
-        heap_replace(&merge->runs, (struct run){.told_ns = event_told_ns(next->events),
+        heap_replace(&merge->runs, (struct run){.told_ns = event_order_ns(next->events),
                                                 .arrival = next->arrival,
                                                 .block = next});
     else
@@ -337,7 +337,7 @@ int merge_next(struct merge *merge, struct event_batch *ret_batch)
     __builtin_prefetch(event + 1); /* helps when there are many threads */
     heap_replace(
         &merge->runs,
-        (struct run){.told_ns = event_told_ns(event), .arrival = block->arrival, .block = block});
+        (struct run){.told_ns = event_order_ns(event), .arrival = block->arrival, .block = block});
     return 1;
 }
 
@@ -417,7 +417,7 @@ static uint32_t take_slot(struct sample_merge *merge)
 
 static int add_sample(struct sample_merge *merge, const struct sample *sample)
 {
-    int64_t told_ns = sample_told_ns(sample);
+    int64_t told_ns = sample_order_ns(sample);
     struct sample kept = *sample;
     if (value_pool_keep(&merge->values, &kept) != 0)
         return -ENOMEM;
@@ -492,7 +492,7 @@ static void close_run(struct sample_merge *merge, uint32_t last_slot)
 static void go_on_with(struct sample_merge *merge, uint32_t slot)
 {
     const struct sample_slot *slots = merge->slots.items;
-    struct run run = {.told_ns = sample_told_ns(&slots[slot].sample),
+    struct run run = {.told_ns = sample_order_ns(&slots[slot].sample),
                       .arrival = slots[slot].arrival,
                       .slot = slot};
     if (slots[slot].next != NO_SLOT)

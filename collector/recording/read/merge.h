@@ -4,7 +4,7 @@
  * Batches come thread by thread, as they were collected, nearly all in order. They wait here until
  * no earlier event can come (event_batch.settled_ns), or too many wait: then the earliest goes on,
  * and later arrivals before it are counted as late. Gaps and stretches off the CPU are ordered by
- * their end (event_told_ns). Equal times keep their order of arrival. Memory: at most about 150
+ * their end (event_order_ns). Equal times keep their order of arrival. Memory: at most about 150
  * MiB. Thread-safety: one thread per object. */
 #ifndef ANNOT_MERGE_H
 #define ANNOT_MERGE_H

@@ -168,7 +168,7 @@ static int take_event(struct own_spans *own, struct own_lane *lane, const struct
         lane->unsorted = true;
         return put(own, &lane->spans, place_span(own, lane, event), args);
     }
-    lane->last_ns = time_latest(lane->last_ns, event_told_ns(event));
+    lane->last_ns = time_latest(lane->last_ns, event_order_ns(event));
     return put(own, &lane->events, (struct held){.event = *event, .key_ns = lane->last_ns}, args);
 }
 

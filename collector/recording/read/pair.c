@@ -131,7 +131,7 @@ static int emit_point(struct pass *pass, enum item_kind kind, const struct event
     item->args.count = args->count;
     item->end_thread = event->thread;
     item->begin_ns = event->time_ns;
-    item->end_ns = event_told_ns(event);
+    item->end_ns = event_order_ns(event);
     if (!pass->selects_all)
         pass_count(pass, lane, event->kind, event->time_ns);
     return sinks_emit(&pass->events, item);
@@ -233,7 +233,7 @@ static bool took_records(uint8_t cause)
 static int take_lost(struct pass *pass, struct lane *lane, const struct event *event)
 {
     bool wanted = is_wanted(pass, lane) && lane->begun;
-    int64_t end_ns = event_told_ns(event);
+    int64_t end_ns = event_order_ns(event);
     struct event told = *event;
     int status = settle(pass, lane, event->time_ns);
     lane->lossy = true;
@@ -360,7 +360,7 @@ static int take_from_begin(struct pass *pass, struct lane *lane, const struct ev
 static int take_selected(struct pass *pass, struct lane *lane, const struct event *event,
                          const struct args *args)
 {
-    int64_t told_ns = event_told_ns(event);
+    int64_t told_ns = event_order_ns(event);
     int status = 0;
     if (lane->over)
         return 0;

@@ -191,7 +191,7 @@ static int take_event(struct pass *pass)
     int status = merge_next(pass->merge, &batch);
     if (status <= 0)
         return status;
-    int64_t told_ns = event_told_ns(batch.events);
+    int64_t told_ns = event_order_ns(batch.events);
     pass->settled_ns = time_latest(pass->settled_ns, told_ns);
     status = told_ns > selection->from_ns && !pass->begun ? begin_all(pass) : 0;
     if (!status && told_ns >= selection->to_ns) {

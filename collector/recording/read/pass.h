@@ -107,7 +107,7 @@ struct sink {
 
 enum { PASS_SINKS_MAX = 12 };
 
-/* Samples as stored: nearly in the order of sample_told_ns(). */
+/* Samples as stored: nearly in the order of sample_order_ns(). */
 struct sample_batch {
     const struct sample *samples;
     uint32_t count;

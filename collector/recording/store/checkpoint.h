@@ -40,7 +40,7 @@ int checkpoint_note_ids(struct checkpoint *checkpoint, const struct trace *trace
  * other ids used in between. */
 bool checkpoint_ids_mixed(const struct checkpoint *checkpoint);
 
-/* Raises the latest time of all events (event_told_ns) to this one. */
+/* Raises the latest time of all events (event_order_ns) to this one. */
 void checkpoint_told(struct checkpoint *checkpoint, int64_t time_ns);
 
 /* The latest time of all events. */

@@ -85,8 +85,8 @@ struct store_chunk_header {
     uint16_t stream;
     uint64_t file_id;
     int64_t first_ns, last_ns;
-    int64_t settled_ns; /* no later chunk of the stream has an item before this (event_told_ns,
-                         * sample_told_ns) */
+    int64_t settled_ns; /* no later chunk of the stream has an item before this (event_order_ns,
+                         * sample_order_ns) */
     uint32_t number;    /* 0, 1, ... within the file */
     uint32_t stored_size, raw_size;
     uint32_t payload_crc; /* of the stored bytes */

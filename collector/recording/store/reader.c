@@ -518,7 +518,7 @@ static int open_chunk(struct store_reader *reader)
 /* Time at which its thread had written it. */
 static int64_t known_ns(const struct event *event)
 {
-    return event->kind == EVENT_SPAN ? event->end_ns : event_told_ns(event);
+    return event->kind == EVENT_SPAN ? event->end_ns : event_order_ns(event);
 }
 
 /* Number of missing volumes before the current chunk. */

@@ -126,7 +126,8 @@ static void finish_stream(struct stream *stream, bool settles)
     }
     stream->order = calloc(stream->count, sizeof(*stream->order));
     for (size_t i = 0; i < stream->count; i++)
-        stream->order[stream->order_count++] = (struct place){event_told_ns(&stream->events[i]), i};
+        stream->order[stream->order_count++] =
+            (struct place){event_order_ns(&stream->events[i]), i};
     qsort(stream->order, stream->order_count, sizeof(*stream->order), compare_places);
     stream->end = stream->piece_count;
 }

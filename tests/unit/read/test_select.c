@@ -370,9 +370,9 @@ TEST(edges_of_a_stretch_may_be_times_of_events)
             events[i].time_ns -= events[i].time_ns % 500;
             events[i].end_ns = events[i].end_ns ? events[i].time_ns : 0;
         }
-        selection.from_ns = event_told_ns(&events[seed]);
+        selection.from_ns = event_order_ns(&events[seed]);
         check_part(trace, &selection);
-        selection.to_ns = event_told_ns(&events[EVENTS / 2 + seed]);
+        selection.to_ns = event_order_ns(&events[EVENTS / 2 + seed]);
         check_part(trace, &selection);
         selection.from_ns = INT64_MIN;
         check_part(trace, &selection);

@@ -47,7 +47,7 @@ static enum range_kind row_kind(const struct range_stats *stats, const struct ra
 int range_stats_take_sample(struct range_stats *stats, const struct sample *sample)
 {
     const struct sample_sets *sets = trace_sets_get(stats->trace);
-    int64_t last_ns = sample_told_ns(sample);
+    int64_t last_ns = sample_order_ns(sample);
     stats->last_ns = last_ns > stats->last_ns ? last_ns : stats->last_ns;
     if (!sample_weight_takes(stats->weight, sets, sample))
         return 0;

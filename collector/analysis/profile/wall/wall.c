@@ -78,7 +78,7 @@ int wall_add(struct wall *wall, const struct sample *sample)
     if (role == SAMPLE_ROLE_OTHER || role > SAMPLE_ROLE_SHORT_WAITS ||
         sample->thread >= wall->thread_count)
         return 0;
-    wall_see(&wall->lives[sample->thread], sample->time_ns, sample_told_ns(sample));
+    wall_see(&wall->lives[sample->thread], sample->time_ns, sample_order_ns(sample));
     if (role == SAMPLE_ROLE_SHORT_WAITS)
         return add_interval(wall, sample);
     if (role != SAMPLE_ROLE_OFF_CPU || sample->end_ns <= sample->time_ns)
