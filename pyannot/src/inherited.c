@@ -3,7 +3,6 @@
 #include "inherited.h"
 
 #include "observed.h"
-#include "observed_callback.h"
 #include "pool_side.h"
 #include "task_shown.h"
 #include "task_track.h"

@@ -4,9 +4,8 @@
 
 #include "annotation.h"
 #include "arguments.h"
-#include "context_range.h"
+#include "task_track.h"
 #include "inherited.h"
-#include "observed_callback.h"
 #include "state.h"
 #include "task_step.h"
 
@@ -16,6 +15,116 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- Calls hidden from the program ----------------------------------------------------------- */
+
+PyObject *observed_wrapped(const struct observed *observed, PyObject *const *args, size_t flags,
+                           PyObject *names)
+{
+    PyObject *wrapped = observed->wrapped;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (!observed->binds || count == 0)
+        return PyObject_Vectorcall(wrapped, args, flags, names);
+    PyObject *self = args[0];
+    PyObject *bound = Py_TYPE(wrapped)->tp_descr_get(wrapped, self, (PyObject *)Py_TYPE(self));
+    PyObject *result =
+        bound ? PyObject_Vectorcall(bound, args + 1, (size_t)(count - 1), names) : NULL;
+    Py_XDECREF(bound);
+    return result;
+}
+
+/* Stops tracing and profiling on the thread while a callback runs: debuggers and profilers of the
+ * program don't see its frames. */
+static void hide_begin(void)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    PyThreadState_EnterTracing(PyThreadState_Get());
+#else
+    PyThreadState_Get()->tracing++;
+#endif
+}
+
+static void hide_end(void)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    PyThreadState_LeaveTracing(PyThreadState_Get());
+#else
+    PyThreadState_Get()->tracing--;
+#endif
+}
+
+enum { SIGNALS = 64 };
+
+static bool has_code(PyObject *traceback, PyObject *code)
+{
+    PyTracebackObject *at = (PyTracebackObject *)traceback;
+    for (; at != NULL; at = at->tb_next) {
+        PyCodeObject *of_frame = PyFrame_GetCode(at->tb_frame);
+        Py_DECREF(of_frame);
+        if ((PyObject *)of_frame == code)
+            return true;
+    }
+    return false;
+}
+
+/* True if the exception passed through the frame of a handler. */
+static bool is_of_handler(PyObject *traceback, PyObject *handler)
+{
+    if (PyMethod_Check(handler))
+        handler = PyMethod_GET_FUNCTION(handler);
+    return PyFunction_Check(handler) && has_code(traceback, PyFunction_GET_CODE(handler));
+}
+
+static bool is_of_signal(PyObject *traceback)
+{
+    PyObject *module = traceback ? PyImport_ImportModule("_signal") : NULL;
+    bool found = false;
+    for (int number = 1; module != NULL && !found && number <= SIGNALS; number++) {
+        PyObject *handler = PyObject_CallMethod(module, "getsignal", "i", number);
+        found = handler != NULL && is_of_handler(traceback, handler);
+        Py_XDECREF(handler);
+        PyErr_Clear();
+    }
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return found;
+}
+
+/* Drops the exception if it is the callback's own. Returns true if it is still set. */
+static bool keeps_exception(void)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) /* KeyboardInterrupt */
+        return true;
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    if (is_of_signal(traceback)) {
+        PyErr_Restore(kind, value, traceback);
+        return true;
+    }
+    Py_XDECREF(kind);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return false;
+}
+
+bool callback_run(PyObject *function, const struct callback_arguments *call, PyObject **ret_result)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    hide_begin();
+    *ret_result = PyObject_Vectorcall(function, call->args, (size_t)call->count, call->names);
+    hide_end();
+    if (*ret_result == NULL && keeps_exception()) {
+        Py_XDECREF(kind);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return true;
+    }
+    PyErr_Restore(kind, value, traceback);
+    return false;
+}
+
+/* ---- Kinds ----------------------------------------------------------------------------------- */
 
 /* Calls after(token, first argument of the call, result, exception). Returns as callback_run. */
 static bool emit_after(struct observed *observed, PyObject *token, PyObject *first,
@@ -117,6 +226,135 @@ static PyObject *observed_arguments(PyObject *self, PyObject *const *args, size_
     else
         result = observed_wrapped(observed, args, flags, names);
     Py_XDECREF(given);
+    return result;
+}
+
+/* ---- Collections and imports ----------------------------------------------------------------- */
+
+/* Garbage collections are ranges of the thread that they run on: they are not suspended, so they
+ * belong to the thread also inside of a task. Imports may switch to another greenlet
+ * (task_track.h). */
+
+static struct annot_event event_of(const char *category_name, uint16_t observer,
+                                   annot_category *cached)
+{
+    annot_domain domain = annot_domain_create("python");
+    annot_category category = __atomic_load_n(cached, __ATOMIC_RELAXED);
+    if (category == 0) { /* all threads store the same */
+        category = annot_category_observed(domain, category_name, observer, 0);
+        __atomic_store_n(cached, category, __ATOMIC_RELAXED);
+    }
+    return (struct annot_event){.domain = domain, .category = category};
+}
+
+/* ---- Garbage --------------------------------------------------------------------------------- */
+
+static annot_category gc_category;
+
+static long number_in(PyObject *info, const char *key)
+{
+    PyObject *value = PyDict_Check(info) ? PyDict_GetItemString(info, key) : NULL;
+    long number = value ? PyLong_AsLong(value) : 0;
+    PyErr_Clear();
+    return number;
+}
+
+/* Each generation has its own name: they cost very different times. */
+static void collection_begin(PyObject *info)
+{
+    static annot_name names[4];
+    static const char *const texts[] = {"gc generation 0", "gc generation 1", "gc generation 2",
+                                        "gc"};
+    long generation = number_in(info, "generation");
+    long index = generation >= 0 && generation < 3 ? generation : 3;
+    struct annot_event event = event_of("gc", ANNOT_OBSERVER_GC, &gc_category);
+    event.name = annot_site_name(&names[index], texts[index]);
+    event.text = texts[index];
+    annot_push_event(&event);
+}
+
+static void collection_end(PyObject *info)
+{
+    const struct annot_value values[] = {
+        annot_value_int64("collected", number_in(info, "collected")),
+        annot_value_int64("uncollectable", number_in(info, "uncollectable")),
+    };
+    annot_pop_values(values, sizeof(values) / sizeof(values[0]));
+}
+
+PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    /* Per thread, because a collection starts and ends on the same one. */
+    static _Thread_local bool begun __attribute__((tls_model("initial-exec")));
+    (void)module;
+    if (count != 2 || !PyUnicode_Check(args[0]))
+        Py_RETURN_NONE;
+    bool on = annot_enabled();
+    if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
+        begun = on;
+        if (on)
+            collection_begin(args[1]);
+    } else if (begun) {
+        begun = false;
+        if (on)
+            collection_end(args[1]);
+    }
+    Py_RETURN_NONE;
+}
+
+/* ---- Imports --------------------------------------------------------------------------------- */
+
+PyObject *imports_watch(PyObject *module, PyObject *on)
+{
+    struct state *state = PyModule_GetState(module);
+    state->watches_imports = on == Py_True;
+    Py_RETURN_NONE;
+}
+
+static void import_begin(struct state *state, struct context_range *range, PyObject *module)
+{
+    static annot_category category;
+    char name[512];
+    PyObject *owner = NULL;
+    const char *text = text_of(module, &owner);
+    struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
+    snprintf(name, sizeof(name), ANNOT_IMPORT_PREFIX "%s", text ? text : "?");
+    PyErr_Clear();
+    Py_XDECREF(owner);
+    event.text = name;
+    context_range_begin(state, range, &event);
+}
+
+/* Calls after(name, module) if the dictionary `before` has the name. Returns true if an exception
+ * is set now that must reach the program. */
+static bool import_followed(const struct observed *observed, PyObject *name, PyObject *module)
+{
+    if (PyDict_GET_SIZE(observed->before) == 0 || !PyUnicode_CheckExact(name) ||
+        PyDict_GetItemWithError(observed->before, name) == NULL)
+        return false;
+    PyObject *args[] = {name, module}, *ignored;
+    const struct callback_arguments call = {args, 2, NULL};
+    bool interrupted = callback_run(observed->after, &call, &ignored);
+    Py_XDECREF(ignored);
+    return interrupted;
+}
+
+/* importlib._bootstrap._find_and_load(name, import_), which the interpreter calls for each module
+ * that is not loaded. Finders, loaders and sys.modules are unchanged. */
+static PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags,
+                                 PyObject *names)
+{
+    const struct observed *observed = (struct observed *)self;
+    struct state *state = state_of_type(Py_TYPE(self));
+    struct context_range range = {.is_open = false};
+    bool has_name = PyVectorcall_NARGS(flags) > 0 && PyUnicode_Check(args[0]);
+    bool on = has_name && state != NULL && state->watches_imports && annot_enabled();
+    if (on)
+        import_begin(state, &range, args[0]);
+    PyObject *result = observed_wrapped(observed, args, flags, names);
+    context_range_end(&range, result ? NULL : PyErr_Occurred());
+    if (result != NULL && has_name && import_followed(observed, args[0], result))
+        Py_CLEAR(result);
     return result;
 }
 
@@ -308,134 +546,6 @@ static PyType_Spec spec = {
 PyTypeObject *observed_type_create(PyObject *module)
 {
     return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-}
-
-/* ---- Collections and imports ----------------------------------------------------------------- */
-
-/* Garbage collections are ranges of the thread that they run on: they are not suspended, so they
- * belong to the thread also inside of a task. Imports may switch to another greenlet
- * (context_range.h). */
-
-static struct annot_event event_of(const char *category_name, uint16_t observer,
-                                   annot_category *cached)
-{
-    annot_domain domain = annot_domain_create("python");
-    annot_category category = __atomic_load_n(cached, __ATOMIC_RELAXED);
-    if (category == 0) { /* all threads store the same */
-        category = annot_category_observed(domain, category_name, observer, 0);
-        __atomic_store_n(cached, category, __ATOMIC_RELAXED);
-    }
-    return (struct annot_event){.domain = domain, .category = category};
-}
-
-/* ---- Garbage --------------------------------------------------------------------------------- */
-
-static annot_category gc_category;
-
-static long number_in(PyObject *info, const char *key)
-{
-    PyObject *value = PyDict_Check(info) ? PyDict_GetItemString(info, key) : NULL;
-    long number = value ? PyLong_AsLong(value) : 0;
-    PyErr_Clear();
-    return number;
-}
-
-/* Each generation has its own name: they cost very different times. */
-static void collection_begin(PyObject *info)
-{
-    static annot_name names[4];
-    static const char *const texts[] = {"gc generation 0", "gc generation 1", "gc generation 2",
-                                        "gc"};
-    long generation = number_in(info, "generation");
-    long index = generation >= 0 && generation < 3 ? generation : 3;
-    struct annot_event event = event_of("gc", ANNOT_OBSERVER_GC, &gc_category);
-    event.name = annot_site_name(&names[index], texts[index]);
-    event.text = texts[index];
-    annot_push_event(&event);
-}
-
-static void collection_end(PyObject *info)
-{
-    const struct annot_value values[] = {
-        annot_value_int64("collected", number_in(info, "collected")),
-        annot_value_int64("uncollectable", number_in(info, "uncollectable")),
-    };
-    annot_pop_values(values, sizeof(values) / sizeof(values[0]));
-}
-
-PyObject *observe_collected(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    /* Per thread, because a collection starts and ends on the same one. */
-    static _Thread_local bool begun __attribute__((tls_model("initial-exec")));
-    (void)module;
-    if (count != 2 || !PyUnicode_Check(args[0]))
-        Py_RETURN_NONE;
-    bool on = annot_enabled();
-    if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
-        begun = on;
-        if (on)
-            collection_begin(args[1]);
-    } else if (begun) {
-        begun = false;
-        if (on)
-            collection_end(args[1]);
-    }
-    Py_RETURN_NONE;
-}
-
-/* ---- Imports --------------------------------------------------------------------------------- */
-
-PyObject *imports_watch(PyObject *module, PyObject *on)
-{
-    struct state *state = PyModule_GetState(module);
-    state->watches_imports = on == Py_True;
-    Py_RETURN_NONE;
-}
-
-static void import_begin(struct state *state, struct context_range *range, PyObject *module)
-{
-    static annot_category category;
-    char name[512];
-    PyObject *owner = NULL;
-    const char *text = text_of(module, &owner);
-    struct annot_event event = event_of("import", ANNOT_OBSERVER_IMPORT, &category);
-    snprintf(name, sizeof(name), ANNOT_IMPORT_PREFIX "%s", text ? text : "?");
-    PyErr_Clear();
-    Py_XDECREF(owner);
-    event.text = name;
-    context_range_begin(state, range, &event);
-}
-
-/* Calls after(name, module) if the dictionary `before` has the name. Returns true if an exception
- * is set now that must reach the program. */
-static bool import_followed(const struct observed *observed, PyObject *name, PyObject *module)
-{
-    if (PyDict_GET_SIZE(observed->before) == 0 || !PyUnicode_CheckExact(name) ||
-        PyDict_GetItemWithError(observed->before, name) == NULL)
-        return false;
-    PyObject *args[] = {name, module}, *ignored;
-    const struct callback_arguments call = {args, 2, NULL};
-    bool interrupted = callback_run(observed->after, &call, &ignored);
-    Py_XDECREF(ignored);
-    return interrupted;
-}
-
-/* importlib._bootstrap._find_and_load(name, import_), which the interpreter calls for each module
- * that is not loaded. Finders, loaders and sys.modules are unchanged. */
-PyObject *observed_import(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
-{
-    const struct observed *observed = (struct observed *)self;
-    struct state *state = state_of_type(Py_TYPE(self));
-    struct context_range range = {.is_open = false};
-    bool has_name = PyVectorcall_NARGS(flags) > 0 && PyUnicode_Check(args[0]);
-    bool on = has_name && state != NULL && state->watches_imports && annot_enabled();
-    if (on)
-        import_begin(state, &range, args[0]);
-    PyObject *result = observed_wrapped(observed, args, flags, names);
-    context_range_end(&range, result ? NULL : PyErr_Occurred());
-    if (result != NULL && has_name && import_followed(observed, args[0], result))
-        Py_CLEAR(result);
-    return result;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ enum {
     LAST_NS = 2000000000,
 };
 
-/* As in pyannot/src/mail.c. */
+/* As in pyannot/src/module.c. */
 struct mail {
     uint32_t state, reserved;
     char answer[LOOK_ANSWER_SIZE];

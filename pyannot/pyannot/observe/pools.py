@@ -4,9 +4,9 @@
 A task is a range on its worker, with the function's name, between "unpickle" and "send"; an arrow
 leads to it from its submission, and on to where its result is taken. Counters show the number of
 waiting tasks and of busy workers. A task of a thread is work of its submitter: the ranges that were
-open there, also those of an asyncio task, are opened again around its range (pool_thread.c). Marks
-describe the pool (its class, size and start method) and its worker threads; calls record their
-method and the size of chunks. `annot report` joins the two ends: how long tasks were queued,
+open there, also those of an asyncio task, are opened again around its range (pool_side_threads.c).
+Marks describe the pool (its class, size and start method) and its worker threads; calls record
+their method and the size of chunks. `annot report` joins the two ends: how long tasks were queued,
 unpickled, run, sent, and waiting to be fetched, and when each worker was busy. If threads are
 greenlets (gevent, eventlet), a task is a range on its greenlet's track, without marks and arrows.
 

@@ -3,7 +3,6 @@
  * unchanged. Without a recording it costs one more call and one test. */
 #include "pool_hook.h"
 
-#include "pool_facts.h"
 #include "pool_side.h"
 #include "pool_task.h"
 
@@ -134,7 +133,7 @@ static PyObject *run_receive(struct hook *hook, const struct hook_call *call)
 static void task_begin(struct pool_side *side, const struct pool_task *task)
 {
     struct pool_function found = pool_function_find(side, task);
-    pool_facts_emit_worker(side);
+    pool_side_emit_worker(side);
     pool_side_begin_function(side, &side->run, &found, ANNOT_POOL_RUN);
     Py_DECREF(found.function);
     if (side->run.track != NULL || !side->run.is_open)
@@ -261,7 +260,7 @@ static PyObject *run_submit(struct hook *hook, const struct hook_call *call)
         struct annot_event event = pool_side_event(pool_name(POOL_SUBMIT), ANNOT_POOL_SUBMIT);
         number = PyLong_AsUnsignedLongLong(call->args[0]);
         PyErr_Clear();
-        pool_facts_emit(side);
+        pool_side_emit_facts(side);
         annot_push_event(&event);
         annot_flow_begin(pool_side_flow(side, number), ANNOT_POOL_FLOW);
     }

@@ -9,10 +9,8 @@
 
 #include "annotation.h"
 #include "greenlets.h"
-#include "pool_facts.h"
 #include "pool_hook.h"
 #include "pool_task.h"
-#include "pool_thread.h"
 #include "state.h"
 
 enum { COUNT_STEP = 64 };
@@ -148,12 +146,12 @@ static int64_t count_change(struct pool_side *side, int64_t change)
 /* True if the counters are close enough. Among thousands that wait, one more or less is not seen,
  * and to emit each change would be a seventh of all events. Concurrent threads may emit the same
  * values. */
-static bool is_told(struct pool_side *side, int64_t queued, int64_t busy)
+static bool is_emitted(struct pool_side *side, int64_t queued, int64_t busy)
 {
-    int64_t change = queued - __atomic_load_n(&side->told_queued, __ATOMIC_RELAXED);
+    int64_t change = queued - __atomic_load_n(&side->emitted_queued, __ATOMIC_RELAXED);
     bool near = change == 0 || (change < 0 ? -change : change) < queued / COUNT_STEP;
-    return near && __atomic_load_n(&side->told_busy, __ATOMIC_RELAXED) == busy &&
-           __atomic_load_n(&side->told_recording, __ATOMIC_RELAXED) == annot_recording();
+    return near && __atomic_load_n(&side->emitted_busy, __ATOMIC_RELAXED) == busy &&
+           __atomic_load_n(&side->emitted_recording, __ATOMIC_RELAXED) == annot_recording();
 }
 
 void pool_side_count(struct pool_side *side, int64_t change)
@@ -165,11 +163,11 @@ void pool_side_count(struct pool_side *side, int64_t change)
     int64_t busy = count < workers ? count : workers;
     if (workers == 0)
         busy = __atomic_load_n(&side->running_count, __ATOMIC_RELAXED);
-    if (is_told(side, count - busy, busy))
+    if (is_emitted(side, count - busy, busy))
         return;
-    __atomic_store_n(&side->told_queued, count - busy, __ATOMIC_RELAXED);
-    __atomic_store_n(&side->told_busy, busy, __ATOMIC_RELAXED);
-    __atomic_store_n(&side->told_recording, annot_recording(), __ATOMIC_RELAXED);
+    __atomic_store_n(&side->emitted_queued, count - busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&side->emitted_busy, busy, __ATOMIC_RELAXED);
+    __atomic_store_n(&side->emitted_recording, annot_recording(), __ATOMIC_RELAXED);
     count_emit(side->queued_name, count - busy);
     count_emit(side->busy_name, busy);
 }
@@ -186,13 +184,64 @@ int64_t pool_side_job_age_ns(const struct pool_side *side)
     return side->job_ns ? now_ns() - side->job_ns : 0;
 }
 
+/* ---- Facts about the pool -------------------------------------------------------------------- */
+
+/* Its class, its size, how its workers are started, and its workers. A recording that begins later
+ * gets them as well, when the pool is used next. */
+
+/* True for the first time in this recording. */
+static bool is_new(struct pool_side *side)
+{
+    if (!annot_enabled())
+        return false;
+    uint64_t recording = annot_recording();
+    return __atomic_exchange_n(&side->facts_recording, recording, __ATOMIC_RELAXED) != recording;
+}
+
+/* The number of the pool, as a key-value. */
+static struct annot_value id_value(const struct pool_side *side)
+{
+    struct annot_value value = annot_value_uint64(NULL, side->scope);
+    value.key_name = pool_name(POOL_POOL);
+    return value;
+}
+
+void pool_side_emit_facts(struct pool_side *side)
+{
+    int64_t size = __atomic_load_n(&side->size, __ATOMIC_RELAXED);
+    if (side->kind[0] == '\0' || size == 0 || !is_new(side) || pool_side_has_greenlets(side))
+        return;
+    const struct annot_value values[] = {
+        id_value(side),
+        pool_text_value(POOL_NAME, side->label),
+        pool_text_value(POOL_KIND, side->kind),
+        pool_number_value(POOL_SIZE, size),
+        pool_text_value(POOL_STARTED, side->started),
+    };
+    struct annot_event event = pool_side_event(pool_name(POOL_POOL), ANNOT_POOL_MADE);
+    event.values = values;
+    event.value_count = sizeof(values) / sizeof(*values);
+    annot_mark_event(&event);
+}
+
+void pool_side_emit_worker(struct pool_side *side)
+{
+    if (!is_new(side) || pool_side_has_greenlets(side))
+        return;
+    const struct annot_value value = id_value(side);
+    struct annot_event event = pool_side_event(pool_name(POOL_WORKER), ANNOT_POOL_WORKER);
+    event.values = &value;
+    event.value_count = 1;
+    annot_mark_event(&event);
+}
+
 /* ---- Methods --------------------------------------------------------------------------------- */
 
 /* Emits the range of a job, from which an arrow leads to its first task. */
 static void emit_job(struct pool_side *side, const char *method, const int64_t *numbers)
 {
     const struct annot_value values[] = {
-        pool_facts_value(side),
+        id_value(side),
         pool_text_value(POOL_METHOD, method),
         pool_number_value(POOL_CHUNK, numbers[2]),
         pool_number_value(POOL_TASKS, numbers[1]),
@@ -229,11 +278,91 @@ static PyObject *side_submitted(PyObject *self, PyObject *const *args, Py_ssize_
         PyErr_Clear();
     Py_XDECREF(time);
     if (annot_enabled() && !pool_side_has_greenlets(side)) {
-        pool_facts_emit(side);
+        pool_side_emit_facts(side);
         emit_job(side, method, numbers);
     }
     if (tasks > 0)
         pool_side_count(side, tasks);
+    Py_RETURN_NONE;
+}
+
+/* made(label, kind, workers, start_method): of a parent. workers 0: not known yet. */
+static PyObject *side_made(PyObject *self, PyObject *args)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    const char *label, *kind, *started;
+    long long size;
+    if (!PyArg_ParseTuple(args, "ssLs:made", &label, &kind, &size, &started))
+        return NULL;
+    snprintf(side->label, sizeof(side->label), "%s", label);
+    snprintf(side->kind, sizeof(side->kind), "%s", kind);
+    snprintf(side->started, sizeof(side->started), "%s", started);
+    __atomic_store_n(&side->size, size, __ATOMIC_RELAXED);
+    pool_side_emit_facts(side);
+    Py_RETURN_NONE;
+}
+
+/* joined(): the calling thread is one of the workers. */
+static PyObject *side_joined(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    pool_side_emit_worker((struct pool_side *)self);
+    Py_RETURN_NONE;
+}
+
+static const char call_name[] = "pyannot.pool_call";
+
+static void call_free(PyObject *call)
+{
+    struct context_range *range = PyCapsule_GetPointer(call, call_name);
+    Py_XDECREF(range->track);
+    PyMem_Free(range);
+}
+
+/* Returns a capsule; None: the call has no range. */
+static PyObject *call_begin(struct pool_side *side, const struct annot_event *event)
+{
+    if (!annot_enabled() || pool_side_has_greenlets(side))
+        Py_RETURN_NONE;
+    struct context_range *range = PyMem_Calloc(1, sizeof(*range));
+    PyObject *call = range ? PyCapsule_New(range, call_name, call_free) : NULL;
+    if (call != NULL)
+        context_range_begin(state_of_type(Py_TYPE(side)), range, event);
+    else
+        PyMem_Free(range);
+    return call != NULL || PyErr_Occurred() ? call : PyErr_NoMemory();
+}
+
+/* call(method, chunk): opens the range of a call that submits several tasks; returns the argument
+ * of called(). chunk 0: each is one item. */
+static PyObject *side_call(PyObject *self, PyObject *args)
+{
+    struct pool_side *side = (struct pool_side *)self;
+    const char *method;
+    long long chunk;
+    if (!PyArg_ParseTuple(args, "sL:call", &method, &chunk))
+        return NULL;
+    pool_side_emit_facts(side);
+    const struct annot_value values[] = {
+        id_value(side),
+        pool_text_value(POOL_METHOD, method),
+        pool_number_value(POOL_CHUNK, chunk),
+    };
+    struct annot_event event = pool_side_event(0, ANNOT_POOL_CALL);
+    event.text = method;
+    event.values = values;
+    event.value_count = sizeof(values) / sizeof(*values);
+    return call_begin(side, &event);
+}
+
+/* called(call): closes the range. */
+static PyObject *side_called(PyObject *self, PyObject *call)
+{
+    (void)self;
+    struct context_range *range = PyCapsule_GetPointer(call, call_name);
+    if (range == NULL)
+        return NULL;
+    context_range_end(range, NULL);
     Py_RETURN_NONE;
 }
 
@@ -374,16 +503,16 @@ static void side_dealloc(PyObject *self)
 
 static PyMethodDef methods[] = {
     {"submitted", (PyCFunction)(void (*)(void))side_submitted, METH_FASTCALL, NULL},
-    {"made", pool_facts_made, METH_VARARGS, NULL},
-    {"joined", pool_facts_joined, METH_NOARGS, NULL},
-    {"call", pool_facts_call, METH_VARARGS, NULL},
-    {"called", pool_facts_called, METH_O, NULL},
+    {"made", side_made, METH_VARARGS, NULL},
+    {"joined", side_joined, METH_NOARGS, NULL},
+    {"call", side_call, METH_VARARGS, NULL},
+    {"called", side_called, METH_O, NULL},
     {"initializing", side_initializing, METH_O, NULL},
     {"pending", side_pending, METH_O, NULL},
-    {"offer", pool_thread_offer, METH_NOARGS, NULL},
-    {"take", (PyCFunction)(void (*)(void))pool_thread_take, METH_FASTCALL, NULL},
-    {"done", (PyCFunction)(void (*)(void))pool_thread_done, METH_FASTCALL, NULL},
-    {"run", (PyCFunction)(void (*)(void))pool_thread_run, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"offer", pool_side_offer, METH_NOARGS, NULL},
+    {"take", (PyCFunction)(void (*)(void))pool_side_take, METH_FASTCALL, NULL},
+    {"done", (PyCFunction)(void (*)(void))pool_side_done, METH_FASTCALL, NULL},
+    {"run", (PyCFunction)(void (*)(void))pool_side_run, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"hook", pool_hook, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

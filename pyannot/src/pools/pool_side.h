@@ -13,7 +13,7 @@
 #define PYANNOT_POOL_SIDE_H
 
 #include "compat.h"
-#include "context_range.h"
+#include "task_track.h"
 
 #include <annot/observers.h>
 #include <stdbool.h>
@@ -46,13 +46,14 @@ struct pool_side {
     PyObject *stars;    /* tuple: functions called with ((function, items),) */
     PyObject *chunkers; /* tuple: functions called with (function, items) */
     PyObject *pending;  /* dict with an item for each task without a result; NULL: counted here */
-    PyTypeObject *buffer_type; /* io.BytesIO, */
-    PyObject *buffer_tell;     /* and its method tell */
+    PyTypeObject *buffer_type; /* io.BytesIO */
+    PyObject *buffer_tell;     /* io.BytesIO.tell */
     annot_flow scope;          /* base for the flows of its tasks */
     char job_scope[POOL_SCOPE_SIZE + 4];
-    bool is_local;       /* workers are threads: no pickling */
-    uint64_t told_facts; /* recording that has its facts, or its worker's; relaxed: a repetition
-                            does no harm */
+    bool is_local; /* workers are threads: no pickling */
+    /* The recording that has the pool's facts, or those of the worker. Relaxed: a repetition does
+     * no harm. */
+    uint64_t facts_recording;
 
     /* For a worker: its ranges, and whether "unpickle" is open. */
     struct context_range initializer, run;
@@ -69,9 +70,9 @@ struct pool_side {
     annot_name queued_name, busy_name;
     int64_t size; /* number of workers; 0: not known yet; atomic */
     char label[POOL_WORD_SIZE], kind[POOL_WORD_SIZE], started[POOL_WORD_SIZE]; /* "": unknown */
-    pid_t process;                  /* owner of the counters */
-    int64_t told_queued, told_busy; /* current values of the counters, */
-    uint64_t told_recording;        /* in this recording; relaxed */
+    pid_t process;                        /* owner of the counters */
+    int64_t emitted_queued, emitted_busy; /* the counters' latest values */
+    uint64_t emitted_recording;           /* the recording that has them; relaxed */
 };
 
 /* A function to run: the user's function below the library's wrappers. */
@@ -110,6 +111,16 @@ void pool_side_count(struct pool_side *side, int64_t change);
 
 /* Returns the time since the present job was submitted; 0 if unknown. */
 int64_t pool_side_job_age_ns(const struct pool_side *side);
+
+/* Marks the facts of the pool, or this thread as a worker of it: once in each recording. */
+void pool_side_emit_facts(struct pool_side *side);
+void pool_side_emit_worker(struct pool_side *side);
+
+/* Methods for pools of threads (pool_side_threads.c). */
+PyObject *pool_side_offer(PyObject *self, PyObject *ignored);
+PyObject *pool_side_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *pool_side_done(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *pool_side_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
 /* The class pool_side. New reference; NULL with an exception. */
 PyTypeObject *pool_side_type_create(PyObject *module);

@@ -287,3 +287,18 @@ void greenlets_forget(void)
     here.behind = here.main = here.now = NULL;
     here.is_watched = false;
 }
+
+bool threads_are_greenlets(void)
+{
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject *name = PyUnicode_FromString("_thread");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *start = module ? PyObject_GetAttrString(module, "start_new_thread") : NULL;
+    bool is_replaced = start != NULL && !PyCFunction_Check(start);
+    Py_XDECREF(start);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    PyErr_Restore(kind, value, traceback);
+    return is_replaced;
+}

@@ -37,6 +37,10 @@ struct task_track *greenlet_context(struct state *state);
 /* True if this greenlet may run the task that asyncio reports for this thread. */
 bool greenlet_may_run_tasks(void);
 
+/* True if threading starts greenlets in place of threads: gevent or eventlet has replaced
+ * _thread.start_new_thread. Cost: two look-ups in dictionaries. */
+bool threads_are_greenlets(void);
+
 /* Functions of the greenlet package, borrowed. */
 struct greenlet_functions {
     PyObject *getcurrent, *settrace, *gettrace;

@@ -6,6 +6,12 @@
 #include "task_shown.h"
 #include "task_track.h"
 
+int task_watching;
+uint32_t task_unwatched;
+uint32_t task_process;
+int task_steps;
+_Thread_local struct task_cache task_cache;
+
 /* From 3.12 on, a step may run the first step of another task within it. Before, the query for the
  * loop costs a system call. */
 #define TASKS_MAY_BE_EAGER (PY_VERSION_HEX >= 0x030C0000)

@@ -11,7 +11,17 @@
 
 #include "annotation.h"
 #include "state.h"
-#include "task_state.h"
+
+/* ---- For all interpreters of the process ----------------------------------------------------- */
+
+/* Threads: any, atomic. */
+
+extern int task_watching;       /* number of watchers (task_watch.h) */
+extern uint32_t task_unwatched; /* raised when an interpreter stops watching: it misses steps */
+extern uint32_t task_process;   /* raised in each forked child */
+extern int task_steps;          /* steps of tasks are ranges of their thread */
+
+/* ---- Tracks ---------------------------------------------------------------------------------- */
 
 struct task_open {
     annot_name name; /* 0: not shown */

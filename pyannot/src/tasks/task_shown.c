@@ -7,6 +7,7 @@
 
 enum { ROOM_FIRST = 4 };
 
+_Thread_local struct task_step *task_step;
 static _Thread_local struct task_step *steps; /* list of all */
 
 /* Guarded by the GIL where there is one. Held for nanoseconds; forked children begin with a new one

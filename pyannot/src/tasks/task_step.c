@@ -6,11 +6,9 @@
 #include "annotation.h"
 #include "arguments.h"
 #include "observed.h"
-#include "observed_callback.h"
 #include "task.h"
 #include "task_await.h"
 #include "task_shown.h"
-#include "task_state.h"
 #include "task_track.h"
 #include "tracing_tasks.h"
 

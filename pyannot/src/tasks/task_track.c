@@ -5,12 +5,12 @@
 
 #include "annotation.h"
 #include "arguments.h"
+#include "entered.h"
 #include "greenlets.h"
 #include "inherited.h"
 #include "scope.h"
 #include "task.h"
 #include "task_shown.h"
-#include "task_state.h"
 #include "tracing_tasks.h"
 
 #include <annot/observers.h>
@@ -419,17 +419,6 @@ void task_range_begin(struct task_track *track, struct annotation *annotation)
     count_add(&track->open, 1);
 }
 
-/* For an observer. Samples show ranges by the id of their name. */
-void task_event_begin(struct task_track *track, const struct annot_event *event)
-{
-    struct annot_event named = *event;
-    if (named.name == 0)
-        named.name = annot_name_intern(named.text);
-    annot_track_begin_event(&track->track, &named);
-    task_shown_begin(track, &named);
-    count_add(&track->open, 1);
-}
-
 void task_range_end(struct task_track *track, PyObject *exception)
 {
     if (track->process != __atomic_load_n(&task_process, __ATOMIC_RELAXED))
@@ -473,6 +462,72 @@ bool task_mark(struct state *state, struct annotation *annotation)
         emit_track_mark(&track->track, annotation);
     return true;
 }
+
+/* ---- Ranges around code of the program ------------------------------------------------------- */
+
+/* Samples show ranges by the id of their name. */
+static void task_event_begin(struct task_track *track, const struct annot_event *event)
+{
+    struct annot_event named = *event;
+    if (named.name == 0)
+        named.name = annot_name_intern(named.text);
+    annot_track_begin_event(&track->track, &named);
+    task_shown_begin(track, &named);
+    count_add(&track->open, 1);
+}
+
+static void context_begin(struct context_range *range, const struct annot_event *event)
+{
+    range->is_open = true;
+    range->forks = entered_forks;
+    if (range->track != NULL)
+        task_event_begin(range->track, event);
+    else
+        annot_push_event(event);
+}
+
+/* New reference; NULL: the thread's stack. */
+static struct task_track *context_track(struct state *state)
+{
+    PyObject *kind, *value, *traceback;
+    if (!greenlet_is_tracked(state))
+        return NULL;
+    PyErr_Fetch(&kind, &value, &traceback);
+    struct task_track *track = task_running(state);
+    PyErr_Restore(kind, value, traceback);
+    return (struct task_track *)Py_XNewRef((PyObject *)track);
+}
+
+void context_range_begin(struct state *state, struct context_range *range,
+                         const struct annot_event *event)
+{
+    range->track = context_track(state);
+    context_begin(range, event);
+}
+
+void context_range_begin_on_track(struct state *state, struct context_range *range,
+                                  const struct annot_event *event)
+{
+    range->track = context_track(state);
+    if (range->track != NULL)
+        context_begin(range, event);
+}
+
+void context_range_end(struct context_range *range, PyObject *exception)
+{
+    struct task_track *track = range->track;
+    if (!range->is_open)
+        return;
+    range->is_open = false;
+    range->track = NULL;
+    if (track == NULL)
+        exception_pop(exception);
+    else if (range->forks == entered_forks)
+        task_range_end(track, exception);
+    Py_XDECREF(track);
+}
+
+/* ---- The type -------------------------------------------------------------------------------- */
 
 static PyType_Slot slots[] = {{Py_tp_dealloc, track_dealloc}, {0, NULL}};
 

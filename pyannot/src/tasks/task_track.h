@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The track of a task or greenlet, and the ranges on it. Threads: any. */
+/* The track of a task or greenlet, and its ranges. Threads: any. */
 #ifndef ANNOT_TASK_TRACK_H
 #define ANNOT_TASK_TRACK_H
 
@@ -31,10 +31,8 @@ void task_keep_origin(struct state *state, PyObject *task, PyObject *origin);
 void task_life_begin(struct task_track *track);
 void task_life_end(struct task_track *track);
 
-/* Ranges on the track. Only while annot_enabled(). An event has its payload among its key-values.
- * `exception`: its type, or NULL. */
+/* Ranges on the track. Only while annot_enabled(). `exception`: its type, or NULL. */
 void task_range_begin(struct task_track *track, struct annotation *annotation);
-void task_event_begin(struct task_track *track, const struct annot_event *event);
 void task_range_end(struct task_track *track, PyObject *exception);
 
 /* push(), pop() and mark(), if a task runs. False: the thread's own. */
@@ -49,6 +47,37 @@ struct annot_event awaited_event(void);
 
 /* In a forked child. */
 void task_forked(void);
+
+/* New reference; NULL with an exception. */
 PyTypeObject *task_track_type_create(PyObject *module);
+
+/* ---- Ranges around code of the program ------------------------------------------------------- */
+
+/* A range that an observer opens around code of the program: an import, a task of a pool.
+ *
+ * Such code may switch to another greenlet before it returns. A greenlet other than the main one of
+ * its thread therefore has the range on its track, or on that of the asyncio task that it runs for.
+ * The main greenlet, and a program without greenlets, push it on the thread's stack. So does a task
+ * of asyncio, which cannot be suspended inside of such a call.
+ *
+ * Threads: a range begins and ends in one greenlet. Functions do not raise, and preserve an
+ * exception that is set. */
+
+/* All zero: not open. */
+struct context_range {
+    struct task_track *track; /* owned; NULL: the thread's stack */
+    uint32_t forks;           /* entered_forks at its start */
+    bool is_open;
+};
+
+/* Both only while annot_enabled(), and not while it is open. The second one does not open it on the
+ * thread's stack. */
+void context_range_begin(struct state *state, struct context_range *range,
+                         const struct annot_event *event);
+void context_range_begin_on_track(struct state *state, struct context_range *range,
+                                  const struct annot_event *event);
+
+/* `exception`: its type, or NULL. No effect if the range is not open. */
+void context_range_end(struct context_range *range, PyObject *exception);
 
 #endif

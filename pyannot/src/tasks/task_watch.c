@@ -8,7 +8,6 @@
 #include "task_await.h"
 #include "task_exit.h"
 #include "task_shown.h"
-#include "task_state.h"
 #include "task_step.h"
 #include "task_track.h"
 #include "tracing_tasks.h"
@@ -26,6 +25,7 @@ static void after_fork_in_child(void)
     slow_forked();
 }
 
+uint64_t task_looked;
 static int fork_watch_error;
 
 static void fork_is_watched(void)

@@ -7,7 +7,6 @@
 #define ANNOT_TASK_WATCH_H
 
 #include "compat.h"
-#include "task_state.h"
 
 #include <annot/annot.h>
 #include <stdbool.h>
@@ -23,6 +22,9 @@ PyObject *tasks_types(PyObject *module, PyObject *args);
  * go to tracks. */
 PyObject *greenlets_known(PyObject *module, PyObject *args);
 PyObject *greenlets_ranges(PyObject *module, PyObject *is_on);
+/* The gate's generation at the last search for tasks that are not observed. */
+extern uint64_t task_looked;
+
 /* A program that was started without annot has tasks that are not observed. Once a recording meets
  * them, they are observed. Returns true if the calling thread runs a task that just began to be
  * observed: a range that is opened now would be the thread's, and is left out. Never raises. */

@@ -11,7 +11,6 @@
 #include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
-#include "tracing_state.h"
 
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>

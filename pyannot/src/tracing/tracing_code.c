@@ -7,7 +7,6 @@
 #include "tracing.h"
 #include "tracing_kept.h"
 #include "tracing_select.h"
-#include "tracing_state.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef PYANNOT_TRACING_CODE_H
 #define PYANNOT_TRACING_CODE_H
 
-#include "tracing_state.h"
+#include "tracing.h"
 
 enum trace_verdict {
     TRACE_UNKNOWN = 0,

@@ -14,7 +14,6 @@
 #include "tracing_code.h"
 #include "tracing_lines.h"
 #include "tracing_plain.h"
-#include "tracing_state.h"
 #include "tracing_tasks.h"
 #include "tracing_thread.h"
 #include "tracing_values.h"

@@ -12,7 +12,6 @@
 #include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 
 #if PY_VERSION_HEX < 0x030C0000

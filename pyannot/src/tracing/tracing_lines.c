@@ -11,8 +11,8 @@
  *
  * Threads: each its own counts. */
 #include "tracing_lines.h"
+#include "tracing.h"
 #include "tracing_code.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 
 #include <stdlib.h>

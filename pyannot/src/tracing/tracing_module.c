@@ -8,7 +8,6 @@
 #include "tracing_callees.h"
 #include "tracing_code.h"
 #include "tracing_select.h"
-#include "tracing_state.h"
 #include "tracing_tasks.h"
 #include "tracing_thread.h"
 

@@ -10,7 +10,6 @@
 #include "tracing_kept.h"
 #include "tracing_lines.h"
 #include "tracing_plain.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 #include "tracing_values.h"
 

@@ -7,9 +7,9 @@
 #ifndef PYANNOT_TRACING_PLAIN_H
 #define PYANNOT_TRACING_PLAIN_H
 
+#include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 
 /* NULL: unknown, or not just wanted. */

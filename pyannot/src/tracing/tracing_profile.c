@@ -7,7 +7,6 @@
  * threads of `threading` when they start; others do not get it. */
 #define Py_BUILD_CORE 1
 #include "tracing.h"
-#include "tracing_state.h"
 #include "tracing_tasks.h"
 #include "tracing_values.h"
 

@@ -12,7 +12,6 @@
 #include "tracing_select.h"
 #include "tracing.h"
 #include "tracing_code.h"
-#include "tracing_state.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_lines.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 
 /* An open call of a coroutine. The frame distinguishes it from others of its function: one that the

@@ -11,7 +11,6 @@
 #include "tracing_frames.h"
 #include "tracing_kept.h"
 #include "tracing_lines.h"
-#include "tracing_state.h"
 #include "tracing_tasks.h"
 #include "tracing_tree.h"
 #include "tracing_values.h"
@@ -25,6 +24,8 @@
 #include <unistd.h>
 
 enum { FIRST_CAPACITY = 64, FRAMES_MAX = 16384, SETTLE_US = 100, SETTLE_TRIES = 5000 };
+
+__thread struct trace_thread *trace_self __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
 static bool has_exit_key;
@@ -513,4 +514,27 @@ void trace_thread_forked(void)
     if (trace_is_on())
         (void)trace_thread_sync(false);
     trace_thread_ends();
+}
+
+/* ---- Requests from outside ------------------------------------------------------------------- */
+
+/* The recording is over: makes an empty request. */
+static int end_asked(void *ignored)
+{
+    PyObject *module = PyImport_ImportModule("pyannot._trace");
+    PyObject *result = module ? PyObject_CallMethod(module, "asked", "s", "") : NULL;
+    (void)ignored;
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    return 0;
+}
+
+void trace_end_later(void)
+{
+    if (!__atomic_exchange_n(&trace_now.is_asked, false, __ATOMIC_RELAXED))
+        return;
+    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* retried at the next call */
+    __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
 }

@@ -5,9 +5,9 @@
 #ifndef PYANNOT_TRACING_THREAD_H
 #define PYANNOT_TRACING_THREAD_H
 
+#include "tracing.h"
 #include "tracing_callees.h"
 #include "tracing_code.h"
-#include "tracing_state.h"
 
 struct trace_node; /* tracing_tree.c */
 
@@ -146,6 +146,8 @@ bool trace_is_held(const struct trace_thread *thread, const struct trace_code *c
 bool trace_named_enter(struct trace_thread *thread, annot_name name, bool continues,
                        uint32_t depth);
 int trace_thread_setup(void);
+/* The recording that requested tracing is over: tracing ends soon. */
+void trace_end_later(void);
 /* Closes the counts of all threads that are not in the middle of an event. */
 void trace_threads_pause(void);
 /* True if a thread is in a call of it. Always true without the GIL, where this is unknown. */

@@ -9,7 +9,7 @@
  *
  * Threads: each its own tree. */
 #include "tracing_tree.h"
-#include "tracing_state.h"
+#include "tracing.h"
 #include "tracing_thread.h"
 
 #include <stdlib.h>

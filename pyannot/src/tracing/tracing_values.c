@@ -7,9 +7,9 @@
  * Threads: each its own. Without the GIL others change lists, dictionaries and exceptions
  * meanwhile: their contents are read through references of our own. */
 #include "tracing_values.h"
+#include "tracing.h"
 #include "tracing_code.h"
 #include "tracing_kept.h"
-#include "tracing_state.h"
 #include "tracing_thread.h"
 
 #include <annot/values.h>

@@ -4,8 +4,6 @@
  * A task is work of its submitter. So the ranges that were open there (inherited.h) are opened
  * again around the task's own range, in a separate category: paths of ranges and samples lead
  * through them, and other statistics do not count them. */
-#include "pool_thread.h"
-
 #include "pool_side.h"
 #include "pool_task.h"
 
@@ -19,8 +17,8 @@ struct offered {
     struct pool_side *side; /* owned */
     annot_flow flow;
     struct inherited inherited;
-    uint32_t opened;    /* inherited ranges opened by take(), */
-    uint64_t recording; /* in this recording */
+    uint32_t opened;    /* number of inherited ranges that take() opened */
+    uint64_t recording; /* in which it opened them */
     struct context_range run;
 };
 
@@ -51,7 +49,7 @@ static void emit_submit(struct offered *offered)
 }
 
 /* offer(): makes a task for a thread of this process. */
-PyObject *pool_thread_offer(PyObject *self, PyObject *ignored)
+PyObject *pool_side_offer(PyObject *self, PyObject *ignored)
 {
     struct pool_side *side = (struct pool_side *)self;
     struct offered *offered = PyMem_Calloc(1, sizeof(*offered));
@@ -105,7 +103,7 @@ static struct offered *take(PyObject *capsule, const struct pool_task *task)
                                   ? PyCapsule_GetPointer(capsule, offered_name)
                                   : NULL;
     if (offered == NULL) {
-        PyErr_SetString(PyExc_TypeError, "that is not what offer() gave, or it is taken");
+        PyErr_SetString(PyExc_TypeError, "take() takes a result of offer() that was not taken yet");
         return NULL;
     }
     PyCapsule_SetName(capsule, taken_name);
@@ -131,7 +129,7 @@ static void end(struct offered *offered, PyObject *exception)
 }
 
 /* take(task, item): a thread begins the task. `item` has the function. */
-PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
+PyObject *pool_side_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct pool_task task;
     (void)self;
@@ -149,11 +147,11 @@ PyObject *pool_thread_take(PyObject *self, PyObject *const *args, Py_ssize_t cou
 }
 
 /* done(task, error): the thread has ended the task. `error`: its exception, or None. */
-PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
+PyObject *pool_side_done(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     if (count != 2 || !PyCapsule_IsValid(args[0], taken_name)) {
-        PyErr_SetString(PyExc_TypeError, "done() takes what was taken, and an exception");
+        PyErr_SetString(PyExc_TypeError, "done() takes a task that was taken, and an exception");
         return NULL;
     }
     end(PyCapsule_GetPointer(args[0], taken_name),
@@ -163,7 +161,7 @@ PyObject *pool_thread_done(PyObject *self, PyObject *const *args, Py_ssize_t cou
 
 /* run(task, function, *args, **keywords): take, call and done, for a library that only calls a
  * function. */
-PyObject *pool_thread_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *pool_side_run(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     (void)self;
     if (count < 2) {
