@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import elsewhere
 import harness
 from harness import ANNOT, TIMEOUT_SECONDS, RecordingTest
 
@@ -316,6 +317,22 @@ ENDS = """
 """
 
 
+# Prints the audit events of the interpreter's hooks for tracers, until the interpreter ends.
+AUDITED = """
+    import os, sys
+
+    def hook(event, arguments):
+        if event.startswith("sys."):
+            os.write(1, f"{event}\\n".encode())
+
+    def work(number):
+        return number + 1
+
+    sys.addaudithook(hook)
+    print(sum(work(number) for number in range(100)), flush=True)
+"""
+
+
 def comparable(text):
     return harness.without_annot(re.sub(r"0x[0-9a-f]+", "0x", text))
 
@@ -365,6 +382,20 @@ class Unchanged(RecordingTest):
         for mode in ("exact", "aggregate", "adaptive"):
             with self.subTest(mode):
                 self.check(EXTRA, options=("--python=default", f"--trace-functions={mode}"))
+
+    def test_the_end_of_tracing_raises_no_audit_event(self):
+        path = str(self.script(AUDITED))
+        output = str(self.folder / "out.annot")
+        for interpreter, package in elsewhere.this_oldest_newest():
+            with self.subTest(python=interpreter.version):
+                self.environment["PYTHONPATH"] = package
+                command = [interpreter.command, path]
+                record = [ANNOT, "record", "--force", "--no-sample", "--python=default",
+                          "--trace-functions=exact", "-o", output, "--"]
+                self.assertEqual(self.run_one([*record, *command]), self.run_one(command))
+                text = harness.run([ANNOT, "query", "--csv", output, "select coalesce(sum(calls),"
+                                    " 0) from calls where name = 'work'"]).stdout
+                self.assertEqual(text.split()[-1], "100")
 
     def test_ends(self):
         for way in ("term", "int", "kill", "abort", "exit", "_exit", "close"):

@@ -15,6 +15,8 @@
 
 #if PY_VERSION_HEX >= 0x030C0000
 
+#include <string.h>
+
 struct callback {
     PyObject_HEAD vectorcallfunc vectorcall;
 };
@@ -284,11 +286,13 @@ static PyObject *make_callback(vectorcallfunc call)
     return (PyObject *)made;
 }
 
-/* Never freed: without the GIL a thread may be in one that was removed. Borrowed, or NULL with an
- * exception. */
+/* Never freed, and never removed from the tool id. Before 3.14 a removal raises an audit event,
+ * which the program can see; without an event that the tool enables, a callback is not called. */
+static PyObject *made[CALLBACK_COUNT];
+
+/* Borrowed, or NULL with an exception. */
 static PyObject *callback_of(int index)
 {
-    static PyObject *made[CALLBACK_COUNT];
     if (made[index] == NULL)
         made[index] = make_callback(callbacks[index].call);
     return made[index];
@@ -335,7 +339,7 @@ static bool is_wanted(int where, const struct trace_options *options)
                                : true;
 }
 
-/* Py_None as `callback` removes it. 0, or -1 with an exception. */
+/* 0, or -1 with an exception. */
 static int register_one(PyObject *module, int event, PyObject *callback)
 {
     if (event < 0 || callback == NULL)
@@ -371,20 +375,11 @@ static int register_all(PyObject *module, const struct trace_options *options)
     return 0;
 }
 
-static int register_none(PyObject *module)
-{
-    for (int i = 0; i < CALLBACK_COUNT; i++)
-        if (register_one(module, event_of(module, callbacks[i].event), Py_None) < 0)
-            return -1;
-    return 0;
-}
-
 static void clear_all(PyObject *module)
 {
     if (tool_id < 0)
         return;
-    if (call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, 0)) < 0 ||
-        register_none(module) < 0)
+    if (call_quietly(PyObject_CallMethod(module, "set_events", "ii", tool_id, 0)) < 0)
         PyErr_Clear();
     trace_threads_settle(); /* a thread that requests lines of more code is in an event */
     clear_local(module);
@@ -469,6 +464,7 @@ static void stop(void)
 static void forget(void)
 {
     disable = callback_type = NULL;
+    memset(made, 0, sizeof(made));
     tool_id = -1;
 }
 
