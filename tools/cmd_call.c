@@ -54,13 +54,15 @@ static void print_option(const struct option_spec *spec)
     char left[160], choices[256] = "", text[512];
     const char *value = spec->kind == OPTION_FLAG     ? ""
                         : spec->kind == OPTION_CHOICE ? "WORD"
-                        : spec->kind == OPTION_MODE   ? "[=WORD]"
                                                       : spec->value_name;
-    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
+    if (spec->kind == OPTION_CHOICE)
         list_words(spec->value_name, choices, sizeof(choices));
     int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
                         spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
-                        value[0] && value[0] != '[' ? " " : "", value);
+                        value[0] == '\0' || value[0] == '[' ? ""
+                        : option_part_name(spec)            ? "="
+                                                            : " ",
+                        value);
     snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
              spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
              spec->fallback ? ")" : "");
@@ -76,15 +78,29 @@ static bool is_group(const struct option_spec *spec)
     return spec && spec->name && spec->kind == OPTION_GROUP;
 }
 
-/* Names of the options of a group, which begins at `spec`. Returns its last row. */
+/* Returns true if the row after `spec` is a part of the same option. */
+static bool is_next_part(const struct option_spec *spec)
+{
+    const char *part = option_part_name(spec), *next = option_part_name(spec + 1);
+    return part && next && part - spec->name == next - spec[1].name &&
+           memcmp(spec->name, spec[1].name, (size_t)(part - spec->name)) == 0;
+}
+
+/* Prints the names of the options of a group, which begins at `spec`: "--gpu=nodes, events
+ * --no-source". Returns its last row. */
 static const struct option_spec *list_group(const struct option_spec *spec)
 {
     char names[2048] = "";
     size_t used = 0;
-    for (; spec[1].name && !is_group(spec + 1); spec++)
+    for (; spec[1].name && !is_group(spec + 1); spec++) {
+        const char *part = is_next_part(spec) ? option_part_name(spec + 1) : NULL;
         if (spec[1].help && used + 64 < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%.50s",
-                                     used ? " " : "", spec[1].name);
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.50s",
+                                     part   ? ", "
+                                     : used ? " --"
+                                            : "--",
+                                     part ? part : spec[1].name);
+    }
     printf("  ");
     print_wrapped(names, 2);
     return spec;

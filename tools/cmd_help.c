@@ -44,7 +44,7 @@ static void put_bool(struct out_stream *out, const char *key, bool value)
 static const char *kind_name(enum option_kind kind)
 {
     static const char *const names[] = {"flag",   "text", "count",  "time",    "size",
-                                        "choice", "list", "number", "command", "mode"};
+                                        "choice", "list", "number", "command", "parts"};
     return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "text";
 }
 
@@ -62,20 +62,45 @@ static void put_choices(struct out_stream *out, const char *words)
     out_text(out, "]");
 }
 
-static void put_option(struct out_stream *out, const struct option_spec *spec, const char *group)
+static void put_option_start(struct out_stream *out, const char *name,
+                             const struct option_spec *spec)
 {
     const char letter[] = {spec->letter, '\0'};
-    put_member(out, "\n    {\"name\": ", spec->name);
+    put_member(out, "\n    {\"name\": ", name);
     if (spec->letter)
         put_member(out, ", \"letter\": ", letter);
     put_member(out, ", \"kind\": ", kind_name(spec->kind));
-    if (spec->kind == OPTION_CHOICE || spec->kind == OPTION_MODE)
+    if (spec->kind == OPTION_CHOICE)
         put_choices(out, spec->value_name);
     else if (spec->kind != OPTION_FLAG)
         put_member(out, ", \"value\": ", spec->value_name);
     put_member(out, ", \"help\": ", spec->help);
     if (spec->fallback)
         put_member(out, ", \"default\": ", spec->fallback);
+}
+
+/* The parts of an option, which stand anywhere in its table. */
+static void put_parts(struct out_stream *out, const struct option_spec *family,
+                      const struct option_spec *table)
+{
+    const char *between = ", \"parts\": [";
+    for (const struct option_spec *spec = table; spec->name; spec++) {
+        if (!option_is_part(spec, family))
+            continue;
+        out_text(out, between);
+        put_option_start(out, option_part_name(spec), spec);
+        out_text(out, "}");
+        between = ", ";
+    }
+    out_text(out, "]");
+}
+
+static void put_option(struct out_stream *out, const struct option_spec *spec,
+                       const struct option_spec *table, const char *group)
+{
+    put_option_start(out, spec->name, spec);
+    if (spec->kind == OPTION_PARTS)
+        put_parts(out, spec, table);
     if (group)
         put_member(out, ", \"group\": ", group);
     out_text(out, "}");
@@ -94,12 +119,12 @@ static void put_command(struct out_stream *out, const struct cmd *cmd)
     for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++) {
         if (spec->kind == OPTION_GROUP)
             group = spec->name;
-        if (!spec->help)
+        if (!spec->help || option_part_name(spec))
             continue;
-        put_option(out, spec, group);
+        put_option(out, spec, cmd_options(cmd), group);
         out_text(out, ",");
     }
-    put_option(out, &help, group ? "help" : NULL);
+    put_option(out, &help, NULL, group ? "help" : NULL);
     out_text(out, "]}");
 }
 

@@ -57,7 +57,7 @@ int no_samples_fail(const struct no_samples *f)
     if (!sampled)
         return cmd_fail(CMD_FAILED,
                         "%s has no samples: it was recorded without sampling\n"
-                        "annot record takes samples unless told --no-sample",
+                        "annot record takes samples without --sampling none",
                         f->recording);
     if (sampling->rung == SAMPLING_REMOTE)
         return cmd_fail(
@@ -71,8 +71,8 @@ int no_samples_fail(const struct no_samples *f)
                             ? "%s has no samples: hardly any CPU time was used\nannot flame "
                               "--off-cpu %s shows what was waited for"
                             : "%s has no samples: hardly any CPU time was used\n--rate "
-                              "999 looks more often; without --no-off-cpu annot record also tells "
-                              "what is waited for",
+                              "999 looks more often; without --off-cpu=none annot record also "
+                              "records waits",
                         f->recording, quoted);
     return cmd_fail(CMD_FAILED, "%s has no %s%s%s\nannot info %s tells how it was recorded",
                     f->recording, f->off_cpu ? "waits" : "samples", reason[0] ? ": " : "", reason,

@@ -392,7 +392,7 @@ static const char *likely_reason(const struct trace_sampling *sampling)
         return sampling->off_cpu ? "the command used hardly any CPU time; --rate 999 looks more "
                                    "often"
                                  : "the command used hardly any CPU time; --rate 999 looks more "
-                                   "often, without --no-off-cpu its waits are recorded";
+                                   "often; without --off-cpu=none its waits are recorded";
     case SAMPLING_REMOTE:
         return "no Python code ran for long, and no other code can be sampled in this way; annot "
                "doctor says what would permit more";

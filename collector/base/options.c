@@ -219,7 +219,7 @@ static int fail_value(struct options *options, const struct option_spec *spec, c
 {
     snprintf(options->error, sizeof(options->error), "option --%s: cannot understand \"%.64s\"",
              spec->name, text);
-    if (spec->kind != OPTION_CHOICE && spec->kind != OPTION_MODE)
+    if (spec->kind != OPTION_CHOICE)
         return fail(options, form_hint(spec->kind));
     const char *near;
     size_t length = near_choice(spec->value_name, text, &near);
@@ -241,11 +241,10 @@ static int add_to_list(const struct option_spec *spec, const char *text, struct 
     return 0;
 }
 
-/* Without a text, the first of the choices. */
 static int store_choice(const struct option_spec *spec, const char *text, const char **ret_word)
 {
-    *ret_word = text ? text : spec->value_name;
-    return !text || is_choice(spec->value_name, text) ? 0 : -EINVAL;
+    *ret_word = text;
+    return is_choice(spec->value_name, text) ? 0 : -EINVAL;
 }
 
 static int store_value(struct options *options, const struct option_spec *spec, const char *text)
@@ -266,13 +265,13 @@ static int store_value(struct options *options, const struct option_spec *spec, 
         rc = options_parse_size(text, (uint64_t *)slot);
         break;
     case OPTION_CHOICE:
-    case OPTION_MODE:
         rc = store_choice(spec, text, (const char **)slot);
         break;
     case OPTION_NUMBER:
         rc = options_parse_number(text, (double *)slot);
         break;
     case OPTION_TEXT:
+    case OPTION_PARTS:
         *(const char **)slot = text;
         break;
     case OPTION_LIST:
@@ -295,13 +294,105 @@ static int store_value(struct options *options, const struct option_spec *spec, 
     return rc == 0 ? 0 : fail_value(options, spec, text);
 }
 
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+const char *option_part_name(const struct option_spec *spec)
+{
+    const char *equals = spec->kind == OPTION_GROUP ? NULL : strchr(spec->name, '=');
+    return equals ? equals + 1 : NULL;
+}
+
+bool option_is_part(const struct option_spec *spec, const struct option_spec *family)
+{
+    const char *name = option_part_name(spec);
+    size_t length = strlen(family->name);
+    return name && spec->name + length + 1 == name && memcmp(spec->name, family->name, length) == 0;
+}
+
+/* NULL: the family has no such part. */
+static const struct option_spec *find_part(const struct options *options,
+                                           const struct option_spec *family, const char *part)
+{
+    for (const struct option_spec *spec = options->specs; spec->name; spec++)
+        if (option_is_part(spec, family) && strcmp(option_part_name(spec), part) == 0)
+            return spec;
+    return NULL;
+}
+
+/* Suggests the part with the most similar spelling, or lists all. */
+static int fail_part(struct options *options, const struct option_spec *family, const char *part)
+{
+    char names[256] = "";
+    size_t used = 0;
+    const char *best = NULL;
+    unsigned best_distance = options_near_limit(part);
+    for (const struct option_spec *spec = options->specs; spec->name; spec++) {
+        if (!option_is_part(spec, family))
+            continue;
+        const char *name = option_part_name(spec);
+        unsigned distance = options_distance(name, part);
+        best = distance < best_distance ? name : best;
+        best_distance = distance < best_distance ? distance : best_distance;
+        if (used + strlen(name) + 3 < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+                                     name);
+    }
+    snprintf(options->error, sizeof(options->error), "option --%s: no part is called \"%.64s\"",
+             family->name, part);
+    snprintf(options->hint, sizeof(options->hint), "%s%s%sthe parts are %s",
+             best ? "did you mean " : "", best ? best : "", best ? "? " : "", names);
+    return -EINVAL;
+}
+
+/* `part`: "nodes", "-nodes" or "period=8". */
+static int store_part(struct options *options, const struct option_spec *family, char *part)
+{
+    char other[WORD_MAX + 2];
+    char *value = strchr(part, '=');
+    if (value)
+        *value++ = '\0';
+    const struct option_spec *spec = find_part(options, family, part);
+    snprintf(other, sizeof(other), "%s%.*s", part[0] == '-' ? "" : "-", WORD_MAX,
+             part[0] == '-' ? part + 1 : part);
+    bool on = spec != NULL;
+    if (!on)
+        spec = find_part(options, family, other);
+    if (!spec || (!on && spec->kind != OPTION_FLAG))
+        return fail_part(options, family, part);
+    if ((value != NULL) == (spec->kind == OPTION_FLAG)) {
+        snprintf(options->error, sizeof(options->error),
+                 value ? "option --%s takes no value" : "option --%s needs a value", spec->name);
+        return fail(options, value ? "the part alone switches it on" : form_hint(spec->kind));
+    }
+    int rc = store_value(options, spec, value);
+    if (rc == 0 && !on)
+        *((bool *)((char *)options->values + spec->offset)) = false;
+    return rc;
+}
+
+static int store_parts(struct options *options, const struct option_spec *family, const char *text)
+{
+    int rc = 0;
+    while (*text && rc == 0) {
+        char part[80];
+        size_t length = strcspn(text, ",");
+        snprintf(part, sizeof(part), "%.*s", (int)(length < sizeof(part) ? length : 79), text);
+        rc = length > 0 ? store_part(options, family, part) : 0;
+        text += length + (text[length] == ',');
+    }
+    return rc;
+}
+
 /* Stores the value of an option and marks it as given. */
 static int take_value(struct options *options, const struct option_spec *spec, const char *text)
 {
     size_t index = (size_t)(spec - options->specs);
     if (index < OPTIONS_MAX)
         options->given[index / 64] |= UINT64_C(1) << index % 64;
-    return store_value(options, spec, text);
+    if (spec->kind != OPTION_PARTS)
+        return store_value(options, spec, text);
+    int rc = store_value(options, spec, text ? text : "");
+    return rc == 0 && text ? store_parts(options, spec, text) : rc;
 }
 
 bool options_given(const struct options *options, const char *name)
@@ -356,7 +447,7 @@ static int take_long(struct options *options, const char *word, const char *next
         snprintf(options->hint, sizeof(options->hint), "--%s alone switches it on", spec->name);
         return -EINVAL;
     }
-    bool is_alone = spec->kind == OPTION_FLAG || spec->kind == OPTION_MODE;
+    bool is_alone = spec->kind == OPTION_FLAG || spec->kind == OPTION_PARTS;
     int words = is_alone || value ? 1 : 2;
     if (words == 2 && !next)
         return fail_missing(options, spec);

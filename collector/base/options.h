@@ -22,7 +22,7 @@ enum option_kind {
     OPTION_LIST = 6,    /* struct option_list; several options may share one */
     OPTION_NUMBER = 7,  /* double above 0: "0.1" */
     OPTION_COMMAND = 8, /* no value: it is the first operand, as in "-m MODULE ARGUMENT..." */
-    OPTION_MODE = 9,    /* as CHOICE, but "--name=WORD" alone; "--name" is the first word */
+    OPTION_PARTS = 9,   /* const char *, "--name" alone ("") or "--name=PART,PART": see below */
     OPTION_GROUP = 10,  /* the heading of the options below it: OPTIONS_GROUP */
 };
 
@@ -36,6 +36,11 @@ struct option_spec {
     const char *fallback;   /* default value, as one would type it; NULL = zero */
 };
 
+/* A family of options is one option with parts: the row "gpu" of kind PARTS, and for each part a
+ * row "gpu=nodes" or "gpu=-counters", of kind FLAG, or COUNT, TIME, SIZE, NUMBER with a value. In
+ * --gpu=nodes,period=8 each part sets its own value. "-nodes" and "counters" set the values of
+ * those flags to false. */
+
 /* A row that begins a group. --help lists the names of a MORE group's options only, --help-all
  * describes them. */
 #define OPTIONS_GROUP(heading)                                                                     \
@@ -46,6 +51,10 @@ struct option_spec {
     {                                                                                              \
         (heading), 0, OPTION_GROUP, 0, "more", NULL, NULL                                          \
     }
+
+/* Returns the part's name in a row of a part, and NULL in any other row. */
+const char *option_part_name(const struct option_spec *spec);
+bool option_is_part(const struct option_spec *spec, const struct option_spec *family);
 
 enum { OPTION_LIST_MAX = 32, OPTIONS_MAX = 128 };
 

@@ -61,7 +61,7 @@ static void explain(const struct sampling *sampling, int error, struct sampler_r
     if (error == 0 || told->reason[0])
         return;
     if (!sampling->sampler)
-        reason = "it has no sampler (--no-sample)";
+        reason = "it has no sampler (--sampling none)";
     else if (error != -EOPNOTSUPP || !*reason)
         reason = error == -EOPNOTSUPP ? "its threads are not sampled with eBPF" : strerror(-error);
     snprintf(told->reason, sizeof(told->reason), "%s", reason);

@@ -335,7 +335,7 @@ struct trace_session {
 
 /* How threads were sampled: the rung used, and the reason why not a higher one. */
 enum sampling_rung {
-    SAMPLING_OFF = 0,    /* turned off (--no-sample) */
+    SAMPLING_OFF = 0,    /* turned off (--sampling none) */
     SAMPLING_NONE = 1,   /* no rung works here: annotations only */
     SAMPLING_REMOTE = 2, /* Python stacks by reading the memory of the process */
     /* 3 and 4 are unassigned */
@@ -418,8 +418,8 @@ enum fact_kind {
 
 /* The FACT_NOTE of calls left out because they were too short; its value is their number. */
 #define TRACE_FACT_SHORT                                                                           \
-    "calls of Python shorter than --min-duration were left out; their time is that of their "      \
-    "callers"
+    "calls of Python were too short for --trace-functions=min and were left out; their time "      \
+    "counts for their callers"
 
 struct label;
 struct source_place;

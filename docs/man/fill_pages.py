@@ -47,8 +47,8 @@ def option_head(option):
     head += f"*--{option['name']}*"
     if option["kind"] == "choice":
         return head + " _WORD_"
-    if option["kind"] == "mode":
-        return head + "[=_WORD_]"
+    if option["kind"] == "parts":
+        return head + "[=_PART_,...]"
     return head + (" " + value(option["value"]) if "value" in option else "")
 
 
@@ -56,6 +56,9 @@ def option_text(option):
     text = sentence(plain(option["help"]))
     if "choices" in option:
         text = f"{text[:-1]}: *" + "*, *".join(map(plain, option["choices"])) + "*."
+    for part in option.get("parts", []):
+        head = f"*{plain(part['name'])}*" + (f"=_{part['value']}_" if "value" in part else "")
+        text += f"\n\n\t{head}: {option_text(part)}"
     if "default" in option:
         text += f" The default is {plain(option['default'])}."
     return text
@@ -69,7 +72,8 @@ def entries(items, prose):
             lines.append(f"## {group[0].upper()}{group[1:]}\n")
             last = group
         more = prose.pop(name, "").strip("\n")
-        lines.append(f"{head}\n\t{text}\n" + (f"{more}\n" if more else ""))
+        between = "\n" if "\n\n" in text else ""  # a list of parts is a paragraph of its own
+        lines.append(f"{head}\n\t{text}\n" + (f"{between}{more}\n" if more else ""))
     return "\n".join(lines)
 
 

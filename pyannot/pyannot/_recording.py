@@ -292,11 +292,11 @@ def _arguments(
     policy: Optional[str],
 ) -> List[str]:
     words = ["-p", str(os.getpid()), "-o", path]
-    words += ["--rate", str(sample)] if sample else ["--no-sample"]
+    words += ["--rate", str(sample)] if sample else ["--sampling=none"]
     if force:
         words.append("--force")
     if off_cpu is not None:
-        words.append("--off-cpu" if off_cpu else "--no-off-cpu")
+        words.append("--off-cpu" if off_cpu else "--off-cpu=none")
     if duration is not None:
         words += ["--duration", f"{duration * 1e9:.0f}ns"]
     if pool_size is not None:

@@ -329,7 +329,7 @@ class tracing:
 
     mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns separated by
     commas, as --trace-select. min_duration: seconds, as in trace(); only with exact. args, returns,
-    exceptions: as --trace-args, --trace-return, --trace-exceptions. print: at the end, prints a
+    exceptions: as --trace-functions=args,return,exceptions. print: at the end, prints a
     table of the calls to that file (True: standard output). Has no effect while calls are traced
     already.
     """

@@ -56,8 +56,8 @@ def run(annot, python, package, recorded):
     command = [python, __file__, "--measure"]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         if recorded:
-            command = [annot, "record", "--no-sample", "--python=none", "-o", f"{place}/x.annot",
-                       "--", *command]
+            command = [annot, "record", "--sampling=none", "--python=none", "-o",
+                       f"{place}/x.annot", "--", *command]
         environment = dict(os.environ, ANNOT_DIR=f"{place}/annot", PYTHONPATH=str(package))
         got = json.loads(subprocess.run(list(map(str, command)), env=environment, check=True,
                                         stdout=subprocess.PIPE).stdout)

@@ -69,7 +69,7 @@ def measure():
 
 def run(build, python, package, hook):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
-        command = [build / "tools/annot", "record", "--no-sample", "--python=none", "-o",
+        command = [build / "tools/annot", "record", "--sampling=none", "--python=none", "-o",
                    f"{place}/x.annot", "--", python, __file__, "--measure"]
         environment = dict(os.environ, ANNOT_DIR=f"{place}/annot",
                            PYTHONPATH=f"{package}:{hook}")

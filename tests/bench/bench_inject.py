@@ -36,7 +36,7 @@ def run(build, place, recorded, *more, loader=()):
     environment = dict(os.environ, ANNOT_DIR=f"{place}/annot", NVTX_INJECTION64_PATH=str(inject),
                        INTEL_LIBITTNOTIFY64=str(inject))
     if recorded:
-        program = [build / "tools/annot", "record", "--no-sample", "--force", "--pool-size",
+        program = [build / "tools/annot", "record", "--sampling=none", "--force", "--pool-size",
                    "256M", "-o",
                    f"{place}/x.annot", "--", *program]
     done = subprocess.run(list(map(str, program)), env=environment, capture_output=True, text=True,

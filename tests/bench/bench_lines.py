@@ -71,7 +71,7 @@ def commands(annot, interpreter, folder):
     program = os.path.join(folder, "programs.py")
     with open(program, "w") as out:
         out.write(PROGRAMS)
-    record = [annot, "record", "--no-sample", "--force", "-o",
+    record = [annot, "record", "--sampling=none", "--force", "-o",
               os.path.join(folder, "bench.annot"), "--trace-lines"]
     yield "annot", [*record, "loop,nbody", "--", interpreter, program, "annot"]
     yield "other code", [*record, "nothing", "--", interpreter, program, "annot"]

@@ -54,8 +54,8 @@ def pinned(program):
 def recorded(stage, build, program):
     output = stage.folder / "recording.annot"
     done = subprocess.run(
-        [str(word) for word in [build / "tools/annot", "record", "--no-sample", "-o", output, "--",
-                                *pinned(program)]],
+        [str(word) for word in [build / "tools/annot", "record", "--sampling=none", "-o", output,
+                                "--", *pinned(program)]],
         env=stage.environment, capture_output=True, text=True, check=True)
     output.unlink()
     if "nothing lost" not in done.stderr:

@@ -93,7 +93,8 @@ def make(build, folder):
     made("viztracer, JSON", "json", tracer)
     made("viztracer, JSON, gzip", "json.gz", tracer)
     behind = []
-    recorded = cpu_seconds([annot, "record", "--force", "--no-sample", "--trace-functions=exact",
+    recorded = cpu_seconds([annot, "record", "--force", "--sampling=none",
+                            "--trace-functions=exact",
                             "-o", recording, "--", sys.executable, program],
                            PYTHONPATH=str(build / "pyannot"))
     for name, suffix in (("annot, Perfetto", "pftrace"), ("annot, Perfetto, gzip", "pftrace.gz"),

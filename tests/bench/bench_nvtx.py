@@ -97,7 +97,7 @@ def run(build, recorded):
     command = [sys.executable, __file__, build, "--measure"]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         if recorded:
-            command = [build / "tools/annot", "record", "--no-sample", "-o", f"{place}/x.annot",
+            command = [build / "tools/annot", "record", "--sampling=none", "-o", f"{place}/x.annot",
                        "--", *command]
         environment = dict(os.environ, ANNOT_DIR=f"{place}/annot",
                            PYTHONPATH=f"{build}/pyannot:{os.environ.get('PYTHONPATH', '')}")

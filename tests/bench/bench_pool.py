@@ -130,7 +130,7 @@ def one_thread(rounds):
 
 
 def rows_of_one_thread(build, environment, rounds):
-    for state, record in (("on", [build / "tools/annot", "record", "--force", "--no-sample",
+    for state, record in (("on", [build / "tools/annot", "record", "--force", "--sampling=none",
                                   "--python=none", "-o", environment["OUTPUT"], "--"]),
                           ("off", [])):
         command = [*record, sys.executable, __file__, "--one-thread", rounds]

@@ -32,7 +32,8 @@ def rounds(command, work):
 
 def measure(build, work):
     program = str((build / "tests/bench/bench_probed").resolve())
-    annot = [str((build / "tools/annot").resolve()), "record", "-q", "--no-sample", "--force", "-o",
+    annot = [str((build / "tools/annot").resolve()), "record", "-q", "--sampling=none", "--force",
+             "-o",
              "probes.annot", "--range-budget", "10000", "--range", f"{program}:bench_probed", "--",
              program]
     bpftrace = shutil.which("bpftrace")

@@ -182,7 +182,7 @@ def main():
         entries = [import_row(environment), start_row([*record, "--"], environment),
                    *memory_rows([*record, "--"], environment),
                    end_row([*record, "--"], environment, "sampled"),
-                   end_row([*record, "--no-sample", "--"], environment, "not sampled")]
+                   end_row([*record, "--sampling=none", "--"], environment, "not sampled")]
     finally:
         shutil.rmtree(place)
     finish("python-life", entries)

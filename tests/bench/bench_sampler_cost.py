@@ -8,7 +8,7 @@ Start: `python3 -c pass` and the same under `annot record`, in turn. CPU and mem
 from /proc, while two Python programs are busy. Losses: 64 busy processes at 99 and 999 Hz, from the
 recording. Short processes: 2,000 of 5 ms. Switches: two threads over pipes, with --off-cpu; by the
 kind of stack and in quiet moments: bench_bpf. Short waits: the CPU time of two processes over
-pipes, by default and with --no-off-cpu in turn.
+pipes, by default and with --off-cpu=none in turn.
 """
 
 import json
@@ -141,8 +141,8 @@ def switches(bench):
     """By the program's own clock: the collector's cost of a switch is within the variation of wall
     times."""
     count, fact = 60000, "ns per context switch in the kernel"
-    bench.run(bench.words("--rate", "1", "--off-cpu", "--off-cpu-threshold", "0s",
-                          "--off-cpu-rate", "10000000") +
+    bench.run(bench.words("--rate", "1", "--off-cpu=min=0s",
+                          "--off-cpu=rate=10000000") +
               [sys.executable, "-c", SWITCH, str(count)])
     rows = bench.rows()
     told = sum(entry["row"] == "sample" and entry["off"] for entry in rows)
@@ -185,7 +185,7 @@ def short_waits(bench):
     """Waits below the threshold, which are only added up: leaving, being woken and returning."""
     without, default = [], []
     for _ in range(ROUNDS // 2):
-        without.append(ping_pong(bench, "--no-off-cpu"))
+        without.append(ping_pong(bench, "--off-cpu=none"))
         default.append(ping_pong(bench))
     extra = max(0, statistics.median(default) - statistics.median(without))
     alone = f"{statistics.median(without):,.0f} ns without"

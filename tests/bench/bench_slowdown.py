@@ -193,7 +193,7 @@ def main(annot, package, interpreter, rounds="9"):
         program = os.path.join(folder, "programs.py")
         with open(program, "w") as out:
             out.write(PROGRAM)
-        record = [annot, "record", "--no-sample", "--force", "--python", "names", "-o",
+        record = [annot, "record", "--sampling=none", "--force", "--python", "names", "-o",
                   os.path.join(folder, "bench.annot")]
         commands = {"alone": [interpreter, program]}
         for mode in MODES:

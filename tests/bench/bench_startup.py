@@ -31,9 +31,9 @@ IDLE_SECONDS = 5
 
 
 # Name, options, milliseconds until the program starts.
-VARIANTS = (("default", [], 60), ("no waits", ["--no-off-cpu"], 40),
+VARIANTS = (("default", [], 60), ("no waits", ["--off-cpu=none"], 40),
             ("each wait", ["--off-cpu"], 60), ("from outside", ["--sampling", "remote"], 15),
-            ("no samples", ["--no-sample"], 15))
+            ("no samples", ["--sampling=none"], 15))
 
 
 def start_up(build, record, place, environment):
@@ -74,7 +74,7 @@ def sampler_parts(build):
 def children(record, environment):
     script = pathlib.Path(__file__).with_name("children_startup.py")
     result = subprocess.run(
-        record[:-1] + ["--no-sample", "--", sys.executable, str(script), str(CHILDREN)],
+        record[:-1] + ["--sampling=none", "--", sys.executable, str(script), str(CHILDREN)],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if result.returncode != 0:
         return []  # built without pyannot

@@ -70,7 +70,8 @@ class Program:
     def __init__(self, annot, package, interpreter, folder, codes):
         environment = dict(os.environ, PYTHONPATH=package, ANNOT_DIR=f"{folder}/annot")
         self.process = subprocess.Popen(
-            [annot, "record", "-q", "--no-sample", "--force", "-o", f"{folder}/{id(self)}.annot",
+            [annot, "record", "-q", "--sampling=none", "--force", "-o",
+             f"{folder}/{id(self)}.annot",
              "--", interpreter, "-c", PROGRAM, str(codes)], env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 

@@ -124,7 +124,7 @@ def others(interpreter, folder):
 
 
 def recording(annot, folder, *options):
-    return [annot, "record", "--no-sample", "--force", "--pool-size", "256M", "-o",
+    return [annot, "record", "--sampling=none", "--force", "--pool-size", "256M", "-o",
             os.path.join(folder, "bench.annot"), *options, "--"]
 
 

@@ -107,11 +107,11 @@ def check_places(checks):
 def check_command_line(checks):
     checks.has("annot record annot-probe-", ["annot-probe-tool"], ["report"])
     checks.has("annot record -- annot-probe-", ["annot-probe-tool"])
-    checks.has("annot record -o x.annot --no-sample -- annot-probe-t", ["annot-probe-tool"])
+    checks.has("annot record -o x.annot --sampling=none -- annot-probe-t", ["annot-probe-tool"])
     checks.has("annot record --delay=1s -- annot-probe-t", ["annot-probe-tool"])
     checks.has("annot record -- annot-probe-tool not", ["notes.txt"])
-    checks.has("annot record annot-probe-tool --no", [], ["--no-sample"])
-    checks.has("annot record --no", ["--no-sample"])
+    checks.has("annot record annot-probe-tool --no", [], ["--sampling=none"])
+    checks.has("annot record --no", ["--sampling=none"])
 
 
 def check_processes(checks, pid):

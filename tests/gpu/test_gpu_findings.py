@@ -194,8 +194,8 @@ def gpus_of_several_processes_are_told_apart():
     parts, pids = [], []
     for name, percent in ("even", "100"), ("odd", "170"):
         out = folder / f"{name}.annot"
-        subprocess.run([ANNOT, "record", "-q", "--force", "--no-sample", "-o", out, "--", PROGRAM,
-                        "20", percent], check=True)
+        subprocess.run([ANNOT, "record", "-q", "--force", "--sampling=none", "-o", out, "--",
+                        PROGRAM, "20", percent], check=True)
         parts.append(out)
     both = folder / "both.annot"
     subprocess.run([ANNOT, "merge", "--force", "-o", both, *parts], check=True)

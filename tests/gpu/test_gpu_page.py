@@ -100,7 +100,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     recording = folder / "truth.annot"
     check = Check()
-    subprocess.run([annot, "record", "-q", "--force", "--no-sample", "-o", recording, "--",
+    subprocess.run([annot, "record", "-q", "--force", "--sampling=none", "-o", recording, "--",
                     program, "9"], check=True)
     path = write_page(annot, recording, folder / "truth.html")
     try:

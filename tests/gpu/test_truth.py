@@ -37,7 +37,8 @@ class Range:
 def record(*command, options=(), **settings):
     """Return (the data of the second reader, the tables of the report)."""
     out = replay.folder / "truth.annot"
-    subprocess.run([ANNOT, "record", "--force", "--no-sample", *options, "-o", out, "--", *command],
+    subprocess.run([ANNOT, "record", "--force", "--sampling=none", *options, "-o", out, "--",
+                    *command],
                    env={**os.environ, **settings}, check=True, capture_output=True, timeout=100)
     report = subprocess.run([ANNOT, "report", "--json", out], check=True, capture_output=True)
     return spans.read(out), json.loads(report.stdout)
@@ -376,7 +377,7 @@ def products_that_take_half_again_as_long_are_slower():
 
 def what_a_gpu_did_is_reported_as_it_was():
     for scene in ("streams", "copies", "graph", "graph-nodes", "sync"):
-        options = ("--gpu", "--gpu-nodes") if scene == "graph-nodes" else ("--gpu",)
+        options = ("--gpu=nodes",) if scene == "graph-nodes" else ("--gpu",)
         fake, program = FAKES
         recorded, tables = record(program, replay.file_of(scene), "none", options=options,
                                   ANNOT_CUPTI=str(fake), FAKE_CUPTI=str(fake))

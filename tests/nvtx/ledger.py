@@ -38,7 +38,7 @@ def difference(ledger, counts):
 def run(home, *command, options=(), **environment):
     ledger = home.work / "ledger"
     home.environment.update(environment, NVTX_LEDGER=str(ledger))
-    result = home.record(*command, options=("--no-sample", *options))
+    result = home.record(*command, options=("--sampling=none", *options))
     result.ok()
     check("LOST" not in result.err_text, f"losses: {result.err_text}")
     return result.path, called(ledger)

@@ -27,11 +27,11 @@ def has_library(pid):
 
 
 def inject(home, asked):
-    return Attached(home, [asked.pid], "--no-sample", "--inject")
+    return Attached(home, [asked.pid], "--sampling=none", "--inject")
 
 
 def refused(home, pid, *reason):
-    result = home.annot("attach", "-p", pid, "--no-sample", "--inject", "--duration", "1s")
+    result = home.annot("attach", "-p", pid, "--sampling=none", "--inject", "--duration", "1s")
     equal(result.status, 1, f"status of annot: {result.err_text}")
     check(all(word in result.err_text for word in reason), result.err_text)
     check(not has_library(pid), "the library is in it all the same")
@@ -48,7 +48,7 @@ def recorded_is_what_was_called(home):
     info = home.info(attached.path)
     check("had called NVTX or ITT before are not recorded" in info, info)
     asked.ask("steps 3")
-    again = Attached(home, [asked.pid], "--no-sample", "--inject")
+    again = Attached(home, [asked.pid], "--sampling=none", "--inject")
     asked.ask("steps 4")
     check("in it already" in again.stop(), "the message of the second time")
     equal(ranges(home, again.path), expected(4), "what was recorded the second time")
@@ -160,7 +160,7 @@ def interpreter_goes_on(home):
     asked = Asked(home, sys.executable, "-c", PYTHON)
     before = asked.ask("work")
     send(asked, "work")
-    result = home.annot("attach", "-p", asked.pid, "--inject", "--no-off-cpu", "--duration",
+    result = home.annot("attach", "-p", asked.pid, "--inject", "--off-cpu=none", "--duration",
                         "300ms", "-o", home.work / "python.annot")
     check("is in it now" in result.err_text, result.err_text)
     equal(asked.answer(), before, "what the threads found")
@@ -240,7 +240,7 @@ def program_that_sees_other_files(home):
 
 @attach_case
 def no_such_process(home):
-    result = home.annot("attach", "--inject", "--no-sample", "4194303")
+    result = home.annot("attach", "--inject", "--sampling=none", "4194303")
     result.complains(1, "there is no process")
 
 

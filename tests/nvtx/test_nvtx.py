@@ -45,7 +45,7 @@ def domains_that_cross(home):
 def pops_without_a_push_close_nothing(home):
     """They close neither ranges of annot's own interface nor those of another domain, and are
     counted. A range that a destructor of its thread pops ends there."""
-    result = home.record(program("nvtx_stray"), options=("--no-sample",))
+    result = home.record(program("nvtx_stray"), options=("--sampling=none",))
     result.ok()
     equal(result.out.decode().split(), ["wrong", "0"], "levels that pops returned")
     ends = {event["path"] for event in events_of(home, result.path)
@@ -144,7 +144,7 @@ def a_tool_that_loads_a_library_while_another_thread_does(home):
     """If a lock were held while the tool starts, this would be a deadlock."""
     home.environment["NVTX_INJECTION64_PATH"] = program("nvtx-slow-tool.so")
     result = home.record(program("nvtx_locks"), program("nvtx-at-load.so"),
-                         program("nvtx-empty.so"), options=["--no-sample"], timeout=30)
+                         program("nvtx-empty.so"), options=["--sampling=none"], timeout=30)
     result.ok()
     names = collections.Counter(event["name"] for event in events_of(home, result.path)
                                 if event["event"] == "mark")
@@ -171,7 +171,8 @@ def attached_to_later(home):
     process = home.start(program("nvtx_late"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()  # the first range is open
     path = home.work / "late.annot"
-    home.annot("attach", "-p", process.pid, "--no-sample", "--duration", "400ms", "-o", path).ok()
+    home.annot("attach", "-p", process.pid, "--sampling=none", "--duration", "400ms", "-o",
+               path).ok()
     process.stdin.close()
     equal(process.wait(10), 0, "its exit status")
     names = collections.Counter(event["name"] for event in events_of(home, path)
@@ -182,7 +183,7 @@ def attached_to_later(home):
 @case
 def numbers_in_names(home):
     """They become key-values, so that the ranges of one operation are one row."""
-    result = home.record(program("nvtx_names"), options=("--no-sample",))
+    result = home.record(program("nvtx_names"), options=("--sampling=none",))
     told = [(event["name"], event.get("values", {})) for event in events_of(home, result.path)
             if event["event"] in ("begin", "mark")]
     cut, whole = told[5][1].pop("sizes"), told[6][0]

@@ -15,7 +15,7 @@ KINDS = {"begin", "end", "mark", "counter", "range"}
 def record(home, name, *options, **environment):
     truth = home.work / "truth"
     home.environment.update(environment, NVTX_LEDGER=str(truth))
-    result = home.record(program(name), options=("--no-sample", *options))
+    result = home.record(program(name), options=("--sampling=none", *options))
     result.ok()
     check("LOST" not in result.err_text, f"losses: {result.err_text}")
     told = [json.loads(line) for line in truth.read_text(encoding="utf-8").splitlines()]

@@ -33,7 +33,7 @@ def check_job(home, asked):
     """Recording twice: calls between the recordings are not recorded."""
     asked.ask("steps 3", "threads 2 3")
     for count in (5, 7):
-        attached = Attached(home, [asked.pid], "--no-sample")
+        attached = Attached(home, [asked.pid], "--sampling=none")
         asked.ask(f"steps {count}", f"threads 3 {count}", f"fork {count}")
         attached.stop()
         equal(ranges(home, attached.path), expected(5 * count), "what was recorded")
@@ -57,7 +57,7 @@ def job_of_a_shell_with_the_variables(home):
 def job_that_was_not_run_so_stays_silent(home):
     asked = Asked(home, program("nvtx_asked"))
     asked.ask("steps 3")
-    result = home.annot("attach", "-p", asked.pid, "--no-sample")
+    result = home.annot("attach", "-p", asked.pid, "--sampling=none")
     equal(result.status, 1, "the status of annot attach")
     check("libannot is not in it" in result.err_text, result.err_text)
     asked.end()
@@ -135,8 +135,8 @@ def only_what_has_calls_is_said_to_have_some(home):
 @attach_case
 def images_that_called_before_the_library_came_are_said(home):
     asked = Asked(home, program("nvtx_asked"))
-    Attached(home, [asked.pid], "--no-sample", "--inject").stop()
-    again = Attached(home, [asked.pid], "--no-sample")
+    Attached(home, [asked.pid], "--sampling=none", "--inject").stop()
+    again = Attached(home, [asked.pid], "--sampling=none")
     message, words = again.stop(), "was loaded while the program ran: what had called NVTX before"
     check(words in message, message)
     check(words in home.info(again.path), "the recording does not say so")
@@ -161,7 +161,8 @@ def exhausted(home, *command):
 @attach_case
 def program_without_room_for_threads_is_told(home):
     asked, _ = exhausted(home)
-    home.annot("attach", "-p", asked.pid, "--no-sample", "--inject", "--duration", "1s").complains(
+    home.annot("attach", "-p", asked.pid, "--sampling=none", "--inject", "--duration",
+               "1s").complains(
         1, "static TLS block")
     asked.end()
     # with the original room: silent, as loaders are
@@ -181,7 +182,7 @@ def program_that_needs_all_room_for_threads_is_recorded(home):
     path = home.work / "room.annot"
     for i in range(count, 100):
         os.unlink(home.work / "copies" / f"{i}.so")
-    asked = Asked(home, ANNOT, "record", "-o", path, "--no-sample", "--", program("nvtx_asked"))
+    asked = Asked(home, ANNOT, "record", "-o", path, "--sampling=none", "--", program("nvtx_asked"))
     answer = asked.ask("exhaust")[0]
     equal(int(answer.partition(":")[0]), count, "how many libraries were loaded")
     asked.ask("steps 5")
@@ -192,7 +193,7 @@ def program_that_needs_all_room_for_threads_is_recorded(home):
 def info_of_a_process_that_lives(home, *command):
     """The check is made after a tenth of a second."""
     path = home.work / "silent.annot"
-    asked = Asked(home, ANNOT, "record", "--force", "-o", path, "--no-sample", "--", *command)
+    asked = Asked(home, ANNOT, "record", "--force", "-o", path, "--sampling=none", "--", *command)
     asked.ask("steps 3")
     time.sleep(1)
     asked.end()
@@ -218,7 +219,7 @@ def program_that_got_no_variable_is_said(home):
 @case
 def program_that_took_the_room_for_threads_away_is_said(home):
     path = home.work / "no-room.annot"
-    asked, _ = exhausted(home, ANNOT, "record", "-o", path, "--no-sample", "--", "env",
+    asked, _ = exhausted(home, ANNOT, "record", "-o", path, "--sampling=none", "--", "env",
                          "GLIBC_TUNABLES=glibc.malloc.tcache_count=7")
     asked.ask("steps 3")
     time.sleep(1)
@@ -236,7 +237,7 @@ def python_of_a_job(home):
     home.environment["ANNOT_PYTHON"] = "gc"
     asked = Asked(home, ANNOT, "run", sys.executable, "-c", PYTHON)
     asked.ask("collect 2")
-    attached = Attached(home, [asked.pid], "--no-sample")
+    attached = Attached(home, [asked.pid], "--sampling=none")
     asked.ask("collect 5")
     attached.stop()
     found = ranges(home, attached.path)
@@ -259,8 +260,8 @@ DUMP = "import os; print(*(f'{k}={v}' for k, v in os.environ.items()), sep='\\0'
 def variables_are_those_of_a_recording(home):
     recorded = json.loads(home.record(sys.executable, "-c",
                                       "import json, os; print(json.dumps(dict(os.environ)))",
-                                      options=["--no-sample"]).ok().out)
-    job = environment(home, ANNOT, "run", "--no-gpu", "--", sys.executable, "-c", DUMP)
+                                      options=["--sampling=none"]).ok().out)
+    job = environment(home, ANNOT, "run", "--gpu=off", "--", sys.executable, "-c", DUMP)
     recorded.pop("ANNOT_SESSION")
     recorded.pop("ANNOT_PLACE")
     for name in recorded.keys() | job.keys():
@@ -300,7 +301,7 @@ def nothing_of_annot_is_left_in_between(home):
     equal(result.status, 7, "the status of the command")
     home.annot("run", "--", "/no/such/program").complains(127, "not found")
     home.annot("run").complains(125, "missing")
-    gone = subprocess.run([ANNOT, "run", "--gpu", "--no-gpu", "true"], capture_output=True)
+    gone = subprocess.run([ANNOT, "run", "--gpu=off,nodes", "true"], capture_output=True)
     equal(gone.returncode, 125, "the status of a contradiction")
 
 

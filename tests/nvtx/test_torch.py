@@ -28,7 +28,7 @@ def truth(home):
 
 
 def recorded(home, mode, domain):
-    result = home.record(PYTHON, PROGRAM, mode, options=("--no-sample",), timeout=120)
+    result = home.record(PYTHON, PROGRAM, mode, options=("--sampling=none",), timeout=120)
     check("LOST" not in result.err_text, f"losses: {result.err_text}")
     begins = [event for event in events_of(home, result.path) if event["event"] == "begin"]
     return [event for event in begins if event.get("domain") == domain]

@@ -38,35 +38,35 @@ RECORDINGS = {
              "steps 5\\nend\\nexec\\nopen b\\nsteps 2\\n' | rec --rate 499 -- $P/emit_asked",
     "attached": "$PY $S/tests/oracle/scene.py threads calls threads calls threads & sleep 0.15; "
                 "$A attach -q -p $! -o run.annot --off-cpu --rate 499; wait",
-    "crowd": "rec --no-sample -- $P/emit_crowd 3 6 12 20000",
-    "cut": "$A record -q -o run.annot --no-sample -- $P/emit_ticks 3000 & sleep 1.2; kill -9 $!; "
-           "pkill -9 -P $! ; wait; true",
-    "cxx": "rec --no-sample -- $P/emit_cxx",
+    "crowd": "rec --sampling=none -- $P/emit_crowd 3 6 12 20000",
+    "cut": "$A record -q -o run.annot --sampling=none -- $P/emit_ticks 3000 & sleep 1.2; "
+           "kill -9 $!; pkill -9 -P $! ; wait; true",
+    "cxx": "rec --sampling=none -- $P/emit_cxx",
     "duration": "rec --delay 50ms --duration 200ms -- $P/emit_ticks 500",
-    "edges": "rec --no-sample --pool-size 64K -- $P/emit_edges 3",
+    "edges": "rec --sampling=none --pool-size 64K -- $P/emit_edges 3",
     "exec": f"rec {ALL} -- $P/target_images exec 03",
     "exec-fork": f"rec {ALL} -- $P/target_images fork 03",
-    "filter": "rec --no-sample --disable io/noise,db -- sh -c \"$P/emit_filter round one; "
+    "filter": "rec --sampling=none --disable io/noise,db -- sh -c \"$P/emit_filter round one; "
               "$A set --disable io; $P/emit_filter round two; $A set --enable io:3; "
               "$P/emit_filter round three\"",
-    "fork-kill": "truncate -s 1M c; KILL_COUNTS=c rec --no-sample -- $P/kill_target fork kill",
+    "fork-kill": "truncate -s 1M c; KILL_COUNTS=c rec --sampling=none -- $P/kill_target fork kill",
     "functions": "head -c 120 $S/LICENSE >f; rec --functions '*' -- "
                  "$B/examples/functions/annot-example-words f",
     "inherited": f"rec {ALL} -- $P/target_ranges 6",
-    "kinds": "rec --no-sample -- $P/emit_kinds kinds",
-    "many-names": "rec --no-sample --pool-size 64K -- $P/emit_names 3000 200000",
-    "misuse": "rec --no-sample -- sh -c 'for k in ends nulls bytes schemas; do "
+    "kinds": "rec --sampling=none -- $P/emit_kinds kinds",
+    "many-names": "rec --sampling=none --pool-size 64K -- $P/emit_names 3000 200000",
+    "misuse": "rec --sampling=none -- sh -c 'for k in ends nulls bytes schemas; do "
               "$P/emit_misuse $k; done'",
-    "nested-sessions": "rec --no-sample -- sh -c '$P/emit_ticks 30; $A record -q -o in.annot "
-                       "--no-sample -- $P/emit_ticks 30; $P/emit_ticks 30'",
-    "nvtx": "export NVTX_LEDGER=/dev/null; rec --no-sample -- $B/tests/nvtx/nvtx_cpp",
-    "overwrite": "rec --no-sample --policy overwrite --pool-size 64K -- "
+    "nested-sessions": "rec --sampling=none -- sh -c '$P/emit_ticks 30; $A record -q -o in.annot "
+                       "--sampling=none -- $P/emit_ticks 30; $P/emit_ticks 30'",
+    "nvtx": "export NVTX_LEDGER=/dev/null; rec --sampling=none -- $B/tests/nvtx/nvtx_cpp",
+    "overwrite": "rec --sampling=none --policy overwrite --pool-size 64K -- "
                  "$P/emit_names 6000 1000000000",
     "pipeline": f"rec {ALL} -- $PY $S/examples/pipeline/pipeline.py --limit 8 --workers 2 "
                 "--output out",
     "pool": f"rec {ALL} -- $PY $S/tests/system/target_pool.py 10 2",
     "py-calls": f"rec {SAMPLED} -- {SCENE} calls garbage",
-    "py-crossing": f"rec --no-sample --python -imports -- {SCENE} crossing",
+    "py-crossing": f"rec --sampling=none --python -imports -- {SCENE} crossing",
     "py-forks": f"rec {ALL} -- {SCENE} forks",
     "py-forks-remote": f"rec --sampling remote --rate 999 --python -imports -- {SCENE} forks",
     "py-killed": f"rec {ALL} -- {SCENE} lines threads end",
@@ -75,23 +75,23 @@ RECORDINGS = {
     "py-remote": f"rec --sampling remote --rate 99 --python -imports -- {SCENE} calls threads",
     "py-subprocess": f"rec {ALL} -- {SCENE} children",
     "py-tasks": f"rec {ALL} -- {SCENE} tasks",
-    "py-values": f"rec --no-sample --python none -- {SCENE} values",
+    "py-values": f"rec --sampling=none --python none -- {SCENE} values",
     "random-tasks": "rec --rate 499 --python -imports -- "
                     "$PY $S/tests/python/tasks_program.py 8 5",
     "random-threads": "rec --off-cpu --python -imports -- "
                       "$PY $S/tests/python/threads_program.py 3 6",
-    "recovered": "$A record -q -o run.annot --no-sample -- $P/emit_ticks 3000 & sleep 1.2; "
+    "recovered": "$A record -q -o run.annot --sampling=none -- $P/emit_ticks 3000 & sleep 1.2; "
                  "kill -9 $!; wait; $A recover; true",
-    "shapes-masked": "rec --no-sample -- $P/emit_shapes masked",
-    "shapes-names": "rec --no-sample -- $P/emit_shapes names",
-    "shapes-overlap": "rec --no-sample -- $P/emit_shapes overlap",
-    "shapes-payloads": "rec --no-sample -- $P/emit_shapes payloads",
-    "shapes-underflow": "rec --no-sample -- $P/emit_shapes underflow",
-    "signals": "truncate -s 1M c; KILL_COUNTS=c rec --no-sample -- $P/kill_target threads segv",
-    "threads": "rec --no-sample -- $P/emit_threads 60",
-    "tracy": "rec --no-sample -- $P/emit_tracy",
+    "shapes-masked": "rec --sampling=none -- $P/emit_shapes masked",
+    "shapes-names": "rec --sampling=none -- $P/emit_shapes names",
+    "shapes-overlap": "rec --sampling=none -- $P/emit_shapes overlap",
+    "shapes-payloads": "rec --sampling=none -- $P/emit_shapes payloads",
+    "shapes-underflow": "rec --sampling=none -- $P/emit_shapes underflow",
+    "signals": "truncate -s 1M c; KILL_COUNTS=c rec --sampling=none -- $P/kill_target threads segv",
+    "threads": "rec --sampling=none -- $P/emit_threads 60",
+    "tracy": "rec --sampling=none -- $P/emit_tracy",
     "unannotated": f"rec {ALL} -- sh -c 'for i in 1 2 3; do /bin/true; done; ls /usr >/dev/null'",
-    "waits": f"head -c 300000 /dev/urandom >f; rec {ALL} --off-cpu-threshold 500us -- "
+    "waits": f"head -c 300000 /dev/urandom >f; rec {ALL} --off-cpu=min=500us -- "
              "$P/target_waits f",
 }
 

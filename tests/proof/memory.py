@@ -52,7 +52,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program, output = os.path.join(folder, "memory_program.py"), os.path.join(folder, "r.annot")
         pathlib.Path(program).write_text(PROGRAM)
-        command = [os.path.join(build, "tools/annot"), "record", "--no-sample",
+        command = [os.path.join(build, "tools/annot"), "record", "--sampling=none",
                    f"--trace-functions={mode}", "-o", output, *options, "--", python, program,
                    what, parts]
         with subprocess.Popen(command, env=dict(os.environ, PYTHONPATH=package), text=True,

@@ -22,7 +22,7 @@ PROGRAMS = ("async_generators", "async_tree none", "chaos", "comprehensions", "c
             "richards", "richards_super", "scimark sor", "spectral_norm", "sqlite_synth",
             "typing_runtime_protocols", "unpack_sequence", "xml_etree --etree-module "
             "xml.etree.ElementTree parse")
-MODES = (("exact",), ("aggregate",), ("exact", "--trace-args", "--trace-return"))
+MODES = (("exact",), ("aggregate",), ("exact", "--trace-functions=args,return"))
 LIMIT_S = 400
 
 
@@ -59,7 +59,7 @@ def main():
         for mode in MODES:
             with tempfile.TemporaryDirectory() as output:
                 recording = os.path.join(output, "r.annot")
-                told = run([annot, "record", "--no-sample", "--trace-functions=" + mode[0],
+                told = run([annot, "record", "--sampling=none", "--trace-functions=" + mode[0],
                             *mode[1:], "-o", recording, "--", *program], environment)
                 is_same = told[:2] == expected[:2]
                 different += not is_same

@@ -104,7 +104,7 @@ def kept_by_viztracer(folder):
 TOOLS = {
     "none": Tool("none", lambda folder: [sys.executable], lambda folder: 0),
     "annot": Tool("annot", annot_command("--python=default"), kept_by_annot),
-    "annotations": Tool("annotations", annot_command("--python=none", "--no-sample"),
+    "annotations": Tool("annotations", annot_command("--python=none", "--sampling=none"),
                         kept_by_annot),
     "viztracer": Tool("viztracer", lambda folder: [
         sys.executable, "-m", "viztracer", "--quiet", "--ignore_c_function", "-o",

@@ -35,7 +35,7 @@ class Run:
         output = test.folder / f"{'.'.join(map(str, interpreter.version))}.annot"
         program = [interpreter.command, str(PROGRAM), *tools]
         self.plain = self.seen(program, environment)
-        self.told = self.seen([ANNOT, "record", "--no-sample", "--force", "--python", "names",
+        self.told = self.seen([ANNOT, "record", "--sampling=none", "--force", "--python", "names",
                                "--trace-select", PROGRAM.name, *options, "-o", str(output), "--",
                                *program], environment)
         self.works = 2 + sum(seen != "no" for seen in self.plain.values())
@@ -107,7 +107,7 @@ class BesideTools(RecordingTest):
             without = ("profile",) if interpreter.version >= (3, 13) else ()
             profilers = [one for one in PROFILERS if one not in without]
             run = Run(self, interpreter, package, [*TRACERS[:2], *profilers],
-                      "--trace-functions=exact", "--c-calls")
+                      "--trace-functions=exact,c-calls")
             run.check_tools()
             if interpreter.version < (3, 12):
                 self.assertIn("another profiler set a profile function", run.info, run.about)

@@ -85,7 +85,7 @@ class Debugger(RecordingTest):
 
     def attach(self, program, output):
         recorder = self.start(
-            [ANNOT, "attach", "--inject", "--no-sample", "--trace-functions=exact",
+            [ANNOT, "attach", "--inject", "--sampling=none", "--trace-functions=exact",
              "--trace-select", "work", "-o", output, program.pid],
             dict(self.environment, ANNOT_PYTHON_PATH=self.package), stderr=subprocess.PIPE)
         self.addCleanup(recorder.stderr.close)

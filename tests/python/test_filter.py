@@ -31,7 +31,7 @@ class FilterTest(harness.RecordingTest):
     def record_filtered(self, body, *options):
         text = harness.textwrap.dedent(PROGRAM) + harness.textwrap.dedent(body)
         recording = self.record(self.script(text), harness.ANNOT,
-                                options=["--no-sample", *options])
+                                options=["--sampling=none", *options])
         self.assertEqual(recording.lost(), 0)
         return recording
 

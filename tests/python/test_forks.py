@@ -25,7 +25,7 @@ class Forks(RecordingTest):
         told.write_text("")
         environment = dict(self.environment, PYTHONPATH=f"{package}:{HERE}")
         environment.pop("ANNOT_PYTHON", None)
-        harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names",
+        harness.run([ANNOT, "record", "--sampling=none", "--force", "--python", "names",
                      f"--trace-functions={mode}", "--trace-select", "forks_program.py",
                      "-o", str(output), "--", interpreter.command, str(PROGRAM), str(told)],
                     env=environment)

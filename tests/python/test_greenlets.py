@@ -58,7 +58,7 @@ class GreenletsTest(RecordingTest):
 
     def record_tracks(self, source, options=("--no-preload",)):
         recording = self.record(HEAD + harness.textwrap.dedent(source),
-                                options=["--no-sample", *options])
+                                options=["--sampling=none", *options])
         self.assertEqual(recording.lost(), 0)
         return self.tracks()
 
@@ -69,7 +69,7 @@ class Model(GreenletsTest):
         seed = int(os.environ.get("ANNOT_MODEL_SEED", random.randrange(1 << 30)))
         print(f"ANNOT_MODEL_SEED={seed}", flush=True)
         recording = self.record(HERE / "greenlet_ranges_program.py", GREENLETS, seed,
-                                options=["--no-preload", "--no-sample", "--policy", "wait"])
+                                options=["--no-preload", "--sampling=none", "--policy", "wait"])
         self.assertEqual(recording.lost(), 0)
         told = json.loads(self.output)
         self.assertTrue(told["enabled"])
@@ -277,7 +277,7 @@ class Places(GreenletsTest):
 class Calls(GreenletsTest):
     def edges(self, program, mode):
         """{(caller, callee): calls}"""
-        self.record(program, options=["--no-sample", "--python", "greenlets",
+        self.record(program, options=["--sampling=none", "--python", "greenlets",
                                       f"--trace-functions={mode}",
                                       "--trace-select", program.name])
         report = json.loads(harness.run(
@@ -430,7 +430,7 @@ class Observed(GreenletsTest):
 
     def run_program(self, library, kind):
         recording = self.record(HERE / "greenlet_observers_program.py", library, kind,
-                                options=["--no-preload", "--no-sample", "--policy", "wait"])
+                                options=["--no-preload", "--sampling=none", "--policy", "wait"])
         self.assertEqual(recording.lost(), 0)
         self.told = json.loads(self.output.splitlines()[-1])
         self.assertTrue(self.told["enabled"])
@@ -548,7 +548,8 @@ class Observed(GreenletsTest):
     @needs("gevent")
     def test_processes_of_a_program_that_gevent_patched(self):
         for observers in ("pools,greenlets", "pools"):
-            recording = self.record(self.PROCESSES, options=["--no-sample", "--python", observers])
+            recording = self.record(self.PROCESSES, options=["--sampling=none", "--python",
+                                                             observers])
             self.assertEqual(recording.lost(), 0)
             report = json.loads(harness.run(
                 [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
@@ -565,7 +566,7 @@ class Observed(GreenletsTest):
             import concurrent.futures
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
                 assert list(pool.map(int, range(4))) == list(range(4))
-        """, options=["--no-sample", "--python", "pools"])
+        """, options=["--sampling=none", "--python", "pools"])
         told = harness.run([ANNOT, "info", str(self.folder / "out.annot")]).stdout
         self.assertIn("their tasks are recorded only with --python=greenlets",
                       " ".join(told.split()))

@@ -28,7 +28,7 @@ BY_POOLS = ("python:submit", "python:map")  # of the submitting side, in every p
 
 
 class InheritedTest(RecordingTest):
-    def record_program(self, source, *args, options=("--no-sample",)):
+    def record_program(self, source, *args, options=("--sampling=none",)):
         recording = self.record(HEAD + harness.textwrap.dedent(source), *args,
                                 options=["--python=pools,asyncio", *options])
         self.assertEqual(recording.lost(), 0)
@@ -203,7 +203,7 @@ class Executors(InheritedTest):
                 for depth in (5, 100, 2000):
                     sys.setrecursionlimit(10000)
                     descend(depth)
-        """, options=["--no-sample", "--disable", "noise"])
+        """, options=["--sampling=none", "--disable", "noise"])
         paths = [path for path in self.rows("ranges", "--limit", "0")
                  if path.endswith("python:parse")]
         levels = [f"level {depth}" for depth in range(5, 0, -1)]

@@ -53,7 +53,7 @@ class Interpreters(RecordingTest):
 
     def check_watching(self, interpreter, environment):
         """One thread stops watching tasks while others may be about to query them."""
-        record = [ANNOT, "record", "--python", "none", "--no-sample", "--force", "-o",
+        record = [ANNOT, "record", "--python", "none", "--sampling=none", "--force", "-o",
                   str(self.folder / "watching.annot"), "--"]
         program = [str(HERE / "watching_program.py"), "20000"]
         harness.run([*record, interpreter.command, *program], env=environment)

@@ -36,7 +36,7 @@ class LateTasks(ObservedTest):
         with subprocess.Popen([sys.executable, str(self.script(self.SERVER))], env=environment,
                               stdout=subprocess.PIPE) as server:
             self.assertEqual(server.stdout.readline(), b"ready\n")
-            harness.run([ANNOT, "attach", "--no-sample", "--duration", "1s", "-o",
+            harness.run([ANNOT, "attach", "--sampling=none", "--duration", "1s", "-o",
                          str(output), str(server.pid)], env=environment)
             self.assertIsNone(server.poll())
             server.kill()

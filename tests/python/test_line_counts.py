@@ -41,7 +41,7 @@ class LineCounts(RecordingTest):
 
     def record(self, interpreter, path, ways, *options, program=PROGRAM, **environment):
         output = self.folder / f"{'.'.join(map(str, interpreter.version))}.annot"
-        command = [ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
+        command = [ANNOT, "record", "--sampling=none", "--force", "--python", "names", *options,
                    "-o", str(output), "--", interpreter.command, str(program), *ways]
         harness.run(command, env={**self.environment_of(path), **environment})
         return json.loads(harness.run(
@@ -135,8 +135,8 @@ class LineCounts(RecordingTest):
             self.assertGreaterEqual(own["inner", "time.sleep(0.02)"], 39.5, interpreter)
             self.assertGreaterEqual(own[again], 19.5, interpreter)
             if interpreter.version >= (3, 12):
-                own = self.own_times(interpreter, path, "--trace-lines", "outer", "--c-calls",
-                                     "--trace-functions=exact")
+                own = self.own_times(interpreter, path, "--trace-lines", "outer",
+                                     "--trace-functions=c-calls", "--trace-functions=exact")
                 self.assertLess(own[nap], 5, interpreter)
 
         self.each(check)

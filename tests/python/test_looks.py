@@ -65,7 +65,7 @@ PROGRAM = """
 class Looks(RecordingTest):
     def test_nothing_tells_what_stands_there(self):
         program = [sys.executable, str(self.script(PROGRAM))]
-        record = [ANNOT, "record", "--no-sample", "--python=default", "-o",
+        record = [ANNOT, "record", "--sampling=none", "--python=default", "-o",
                   str(self.folder / "out.annot"), "--"]
         plain, recorded = (subprocess.run(command, capture_output=True, text=True, check=True,
                                           timeout=TIMEOUT_SECONDS, env=self.environment)

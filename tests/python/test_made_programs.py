@@ -21,7 +21,7 @@ from harness import ANNOT, HERE, RecordingTest
 
 EXAMPLES = int(os.environ.get("ANNOT_EXAMPLES", "0"))
 SELECT = "made_program.py,made_code.py"
-VALUES = ("--trace-args", "--trace-return", "--trace-exceptions")
+VALUES = ("--trace-functions=args,return,exceptions",)
 LIMIT_S = 60
 
 
@@ -74,7 +74,7 @@ class Program:
 
     def record(self, mode, *options):
         output = self.folder / "made.annot"
-        harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names",
+        harness.run([ANNOT, "record", "--sampling=none", "--force", "--python", "names",
                      "--pool-size", "64M", f"--trace-functions={mode}", "--trace-select", SELECT,
                      *options, "-o", str(output), "--", *self.command], env=self.environment)
         text = harness.run([ANNOT, "cat", "--json", "--samples", str(output)]).stdout

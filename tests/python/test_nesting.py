@@ -111,7 +111,7 @@ class Nesting(RecordingTest):
     def differences(self, programs, *mutation, options=()):
         path = self.folder / "programs.json"
         path.write_text(json.dumps(programs))
-        self.record(PROGRAM, path, *mutation, options=["--no-sample", *options])
+        self.record(PROGRAM, path, *mutation, options=["--sampling=none", *options])
         recorded = nesting_recording.read(self.folder / "out.annot")
         return list(nesting_model.Model(programs).told.differences(recorded))
 

@@ -20,7 +20,7 @@ class NvtxTest(harness.RecordingTest):
         """The program's events from `annot cat`, without those of pyannot itself."""
         self.environment.update(environment)
         text = "import pyannot.nvtx as nvtx\n" + harness.textwrap.dedent(source)
-        self.record(self.script(text), options=["--no-sample", *options])
+        self.record(self.script(text), options=["--sampling=none", *options])
         lines = harness.run([harness.ANNOT, "cat", "--json", str(self.folder / "out.annot")]).stdout
         events = [json.loads(line) for line in lines.splitlines()]
         return [event for event in events
@@ -383,7 +383,7 @@ class Profiles(NvtxTest):
                 print(sys.argv, __name__)
             work()
         """)
-        done = harness.run([harness.ANNOT, "record", "--no-sample", "-o",
+        done = harness.run([harness.ANNOT, "record", "--sampling=none", "-o",
                             str(self.folder / "out.annot"), "--", sys.executable, "-m",
                             "pyannot.nvtx", "--no-linenos", str(script), "-x", "y"],
                            env=self.environment)

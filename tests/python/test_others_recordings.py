@@ -117,7 +117,7 @@ class Other:
     def __init__(self, path, environment):
         command = ["sh", "-c", "echo up; exec cat"]
         self.process = subprocess.Popen(
-            [ANNOT, "record", "--no-sample", "--force", "-o", path, "--", *command],
+            [ANNOT, "record", "--sampling=none", "--force", "-o", path, "--", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout.readline() == "up\n"
 
@@ -137,7 +137,7 @@ class Attached:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.target.stdout.readline() == "up\n"
         self.process = subprocess.Popen(
-            [ANNOT, "attach", "--no-sample", "--force", "-o", path, "-p",
+            [ANNOT, "attach", "--sampling=none", "--force", "-o", path, "-p",
              str(self.target.pid)], env=environment)
         assert self.target.stdout.readline() == "joined\n"
 
@@ -150,7 +150,7 @@ class OthersTest(ObservedTest):
     def record_among(self, source, other, options):
         """The recording's lines, without the parts that vary from run to run."""
         path = self.script(HEAD.replace("POINTS", str(POINTS)) + f"POINTS = {POINTS}\n" + source)
-        target = subprocess.Popen(self.command(path, options=["--no-sample", *options]),
+        target = subprocess.Popen(self.command(path, options=["--sampling=none", *options]),
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                   env=self.environment)
         strangers = {name: value for name, value in self.environment.items()

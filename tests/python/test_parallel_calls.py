@@ -65,7 +65,7 @@ class ParallelCalls(RecordingTest):
         environment = dict(self.environment, PYTHONPATH=f"{path}:{HERE}",
                            PYTHONWARNINGS="ignore::DeprecationWarning")
         environment.pop("ANNOT_PYTHON", None)
-        harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names,asyncio",
+        harness.run([ANNOT, "record", "--sampling=none", "--force", "--python", "names,asyncio",
                      "--pool-size", "256M", *options, "-o", str(self.output), "--",
                      interpreter.command, str(PROGRAM), str(threads), str(rounds), way],
                     env=environment)
@@ -134,7 +134,7 @@ class ParallelCalls(RecordingTest):
     def test_values_that_other_threads_change(self):
         for interpreter, path in traced_interpreters():
             self.record(interpreter, path, "set", "--trace-functions=exact", "--trace-select",
-                        "given", "--trace-args", "--trace-return", "--trace-exceptions",
+                        "given", "--trace-functions=args,return,exceptions",
                         rounds=20 * ROUNDS)
             begun = [line for line in self.lines()
                      if line["event"] == "begin" and line["name"] == "given"]

@@ -59,7 +59,7 @@ TASK_NS = 1_000_000  # for each task: pickling, and the observer itself
 class PoolWorkers(RecordingTest):
     def measure(self, kind, method):
         """The rows of pools, of workers, and {(pid, tid): [(begin, end) of tasks]}"""
-        recording = self.record(PROGRAM, kind, method, options=["--no-sample"])
+        recording = self.record(PROGRAM, kind, method, options=["--sampling=none"])
         self.assertEqual(recording.lost(), 0)
         path = str(self.folder / "out.annot")
         report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)

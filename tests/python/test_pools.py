@@ -47,7 +47,7 @@ class PoolTest(RecordingTest):
     def run_pool(self, body, method="fork", *args, options=(), start=START):
         source = start + "\nif __name__ == '__main__':\n" + textwrap.indent(
             textwrap.dedent(body), "    ")
-        recording = self.record(source, method, *args, options=["--no-sample", *options])
+        recording = self.record(source, method, *args, options=["--sampling=none", *options])
         self.assertEqual(recording.lost(), 0)
         return recording
 

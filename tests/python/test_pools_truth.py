@@ -105,7 +105,7 @@ CLOCK_NS = 2_000  # error of a conversion of clocks, per task
 class Truth(RecordingTest):
     def measure(self, kind, method):
         """(the report's row of the function, the stamps, the wall time)"""
-        recording = self.record(PROGRAM, kind, method, TASKS, options=["--no-sample"])
+        recording = self.record(PROGRAM, kind, method, TASKS, options=["--sampling=none"])
         self.assertEqual(recording.lost(), 0)
         told = json.loads(self.output)
         path = str(self.folder / "out.annot")
@@ -187,7 +187,7 @@ class Truth(RecordingTest):
 
     def test_workers_that_start_slowly(self):
         """Two tasks, one for each worker: neither waits for the other."""
-        self.record(SLOW_START, options=["--no-sample"])
+        self.record(SLOW_START, options=["--sampling=none"])
         path = str(self.folder / "out.annot")
         report = json.loads(harness.run([ANNOT, "report", "--json", path]).stdout)
         row, = (row for row in report["tasks"] if row["function"] == "meet")

@@ -57,7 +57,7 @@ class PreloadTest(RecordingTest):
     def run_recorded(self, *words, options=(), **changes):
         """The command's standard output; the recording is out.annot."""
         command = [ANNOT, "record", "-o", str(self.folder / "out.annot"), "--force",
-                   "--no-sample", *options, "--", *map(str, words)]
+                   "--sampling=none", *options, "--", *map(str, words)]
         result = subprocess.run(command, capture_output=True, text=True, check=False,
                                 timeout=harness.TIMEOUT_SECONDS,
                                 env={**self.environment, **changes})

@@ -66,7 +66,8 @@ class Tables(Inside):
         with pyannot.tracing(print=True):
             load(10)
         """)
-        done = harness.run([ANNOT, "record", "--no-sample", "-o", str(self.folder / "out.annot"),
+        done = harness.run([ANNOT, "record", "--sampling=none", "-o",
+                            str(self.folder / "out.annot"),
                             "--", sys.executable, str(source)], env=self.environment)
         self.assertEqual(done.stdout, "")
         self.assertIn("no table of calls is printed: the program is recorded already", done.stderr)

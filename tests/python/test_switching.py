@@ -59,7 +59,7 @@ class Switching(RecordingTest):
         environment = self.environment_of(path)
         output = self.folder / f"{mode}.annot"
         recorder = self.start(
-            [ANNOT, "record", "--no-sample", "--force", "--python", "names", "-o", str(output),
+            [ANNOT, "record", "--sampling=none", "--force", "--python", "names", "-o", str(output),
              "--", interpreter.command, str(PROGRAM), str(self.folder), str(3 * cycles)],
             environment)
         self.go(0)
@@ -93,7 +93,7 @@ class Switching(RecordingTest):
         self.assertEqual(marks.count('"calls of Python: off"'), 20)
 
     def begin_recording(self, environment, output, command, *options):
-        recorder = self.start([ANNOT, "record", "--no-sample", "--force", "--python", "names",
+        recorder = self.start([ANNOT, "record", "--sampling=none", "--force", "--python", "names",
                                *options, "-o", str(output), "--", *command], environment)
         self.go(0)
         return recorder
@@ -123,7 +123,7 @@ class Switching(RecordingTest):
         output = self.folder / "short.annot"
         recorder = self.begin_recording(
             environment, output, [interpreter.command, str(PROGRAM), str(self.folder), "4"])
-        for index, more in ((1, ("--min-duration", "1s")), (2, ())):
+        for index, more in ((1, ("--trace-functions=min=1s",)), (2, ())):
             self.switch(environment, "--trace-functions=exact", "--trace-select",
                         "switched_program:work", *more)
             self.go(index)

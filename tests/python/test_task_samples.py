@@ -33,7 +33,7 @@ class Shown(RecordingTest):
         """{place: ranges of a sample at that place}"""
         text = HEAD % (ANNOT, parts) + harness.textwrap.dedent(source)
         text += "\nprint(json.dumps(SHOWN))\n"
-        recording = self.record(text, options=["--no-preload", "--no-sample", *options])
+        recording = self.record(text, options=["--no-preload", "--sampling=none", *options])
         self.assertEqual(recording.lost(), 0)
         return json.loads(self.output)
 

@@ -111,7 +111,7 @@ class ThreadNames(RecordingTest):
             for thread in threads: thread.start()
             end.set()
             for thread in threads: thread.join()
-        """, options=["--no-sample", "--pool-size", "128K"])
+        """, options=["--sampling=none", "--pool-size", "128K"])
         self.assertEqual(recording.lost(), 0)
 
 

@@ -151,7 +151,7 @@ class Callees(RecordingTest):
         script = self.script(FUNCTIONS + textwrap.dedent(source))
         environment = dict(self.environment, PYTHONPATH=path)
         environment.pop("ANNOT_PYTHON", None)
-        record = [ANNOT, "record", "--no-sample", "--python", "names", "--force", "-o",
+        record = [ANNOT, "record", "--sampling=none", "--python", "names", "--force", "-o",
                   str(self.folder / "out.annot"), *options, "--"] if options else []
         done = subprocess.run([*record, interpreter.command, str(script)], env=environment,
                               cwd=self.folder, capture_output=True, text=True, check=False)

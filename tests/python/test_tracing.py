@@ -70,7 +70,7 @@ class Tracing(RecordingTest):
     def trace(self, interpreter, path, mode, ways, *options):
         output = self.folder / "traced.annot"
         asked = [f"--trace-functions={mode}", "--trace-select", SELECT] if mode else []
-        command = [ANNOT, "record", "--no-sample", "--force", "--python", "names",
+        command = [ANNOT, "record", "--sampling=none", "--force", "--python", "names",
                    "--pool-size", "64M", *asked, *options, "-o", str(output), "--",
                    interpreter.command, str(PROGRAM), *ways]
         harness.run(command, env=self.environment_of(path))
@@ -162,7 +162,7 @@ class Tracing(RecordingTest):
         hits = {row["name"]: row["hits"] for row in report["line_counts"]}
         return calls.get("step"), hits.get("step"), calls.get("work")
 
-    COUNTS = ("--no-sample", "--force", "--trace-functions=aggregate", "--trace-select",
+    COUNTS = ("--sampling=none", "--force", "--trace-functions=aggregate", "--trace-select",
               "killed_program.py", "--trace-lines", "step")
 
     def test_what_is_counted_survives_every_death(self):
@@ -205,7 +205,8 @@ for way in range(1 << depth):
         interpreter, path = self.each()[-1]
         script, output = self.script(self.PATHS), self.folder / "paths.annot"
         for depth, is_crowded in ((15, False), (17, True)):
-            harness.run([ANNOT, "record", "--no-sample", "--trace-functions=aggregate", "--force",
+            harness.run([ANNOT, "record", "--sampling=none", "--trace-functions=aggregate",
+                         "--force",
                          "-o", str(output), "--", interpreter.command, str(script), str(depth)],
                         env=self.environment_of(path))
             report = harness.run([ANNOT, "report", "--json", str(output)]).stdout
@@ -251,7 +252,8 @@ for way in range(1 << depth):
     def test_calls_of_what_is_not_written_in_python(self):
         for interpreter, path in self.each((3, 12)):
             for mode in ("exact", "aggregate"):
-                lines = self.trace(interpreter, path, mode, ("calls_of_c",), "--c-calls")
+                lines = self.trace(interpreter, path, mode, ("calls_of_c",),
+                                   "--trace-functions=c-calls")
                 counts = self.paths_of(lines) if mode == "exact" else self.counted(lines)
                 inside = "<module>/main/calls_of_c/"
                 told = {key[0][len(inside):]: count for key, count in counts.items()
@@ -288,13 +290,15 @@ for way in range(1 << depth):
 
     def test_arguments_results_and_exceptions(self):
         for interpreter, path in self.each():
-            for mode, more in (("exact", ()), ("exact", ("--c-calls",)), ("adaptive", ())):
+            for mode, more in (("exact", ()), ("exact", ("--trace-functions=c-calls",)),
+                               ("adaptive", ())):
                 if (mode == "adaptive" or more) and interpreter.version < (3, 12):
                     continue  # has no estimates, and no exceptions beside calls of C functions
                 output = self.folder / "values.annot"
-                harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
-                             "--trace-select", VALUES.name, "--trace-args", "--trace-return",
-                             "--trace-exceptions", *more, "-o", str(output), "--",
+                harness.run([ANNOT, "record", "--sampling=none", "--force",
+                             f"--trace-functions={mode}",
+                             "--trace-select", VALUES.name, "--trace-functions=args,return",
+                             "--trace-functions=exceptions", *more, "-o", str(output), "--",
                              interpreter.command, str(VALUES)], env=self.environment_of(path))
                 text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
                 lines = [json.loads(line) for line in text.splitlines()]
@@ -337,7 +341,7 @@ for way in range(1 << depth):
     def short(self, interpreter, path, way, *options):
         """The begins and ends of each call by name, and the number of omitted calls."""
         output = self.folder / "short.annot"
-        harness.run([ANNOT, "record", "--no-sample", "--force", "--python", "names", *options,
+        harness.run([ANNOT, "record", "--sampling=none", "--force", "--python", "names", *options,
                      "-o", str(output), "--", interpreter.command, str(SHORT), way],
                     env=self.environment_of(path))
         text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
@@ -345,7 +349,7 @@ for way in range(1 << depth):
         self.assert_nothing_lost(lines)
         told = json.loads(harness.run([ANNOT, "info", "--json", str(output)]).stdout)
         left_out = [count for note, count in told["sampling"].get("notes", {}).items()
-                    if "--min-duration were" in note]
+                    if "of Python were too short" in note]
         return lines, (left_out or [0])[0]
 
     def check_short(self, lines, left_out, least_ns):
@@ -378,8 +382,8 @@ for way in range(1 << depth):
         for interpreter, path in self.each():
             self.check_short(*self.short(
                 interpreter, path, "all", "--trace-functions=exact", "--trace-select",
-                "short_program.py,-work,-everything,-main,-<module>", "--min-duration=1ms",
-                "--trace-args"), 1000000)
+                "short_program.py,-work,-everything,-main,-<module>",
+                "--trace-functions=min=1ms,args"), 1000000)
 
     def test_short_calls_that_a_program_leaves_out(self):
         for interpreter, path in self.each()[-1:]:
@@ -395,7 +399,7 @@ for way in range(1 << depth):
 
     def trace_tasks(self, interpreter, path, mode, *options):
         output = self.folder / "tasks.annot"
-        harness.run([ANNOT, "record", "--no-sample", "--force", f"--trace-functions={mode}",
+        harness.run([ANNOT, "record", "--sampling=none", "--force", f"--trace-functions={mode}",
                      "--trace-select", TASKS.name, *options, "-o", str(output), "--",
                      interpreter.command, str(TASKS)], env=self.environment_of(path))
         return output, json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
@@ -416,7 +420,8 @@ for way in range(1 << depth):
                                 "where task = 'fetch' and name = 'parse'"]).stdout
             self.assertIn('"calls":8', text.replace(" ", ""))
             self.assertEqual(self.inside("outside", output), {"parse": 1})
-            output, report = self.trace_tasks(interpreter, path, "aggregate", "--trace-ranges")
+            output, report = self.trace_tasks(interpreter, path, "aggregate",
+                                              "--trace-functions=ranges")
             self.assertEqual(self.made(report, "parse"), {
                 ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 4,
                 ("fetch", "request"): 4})

@@ -32,7 +32,7 @@ class CornersTest(RecordingTest):
 
     def trace(self, interpreter, path, source, *options, command=()):
         """The recording as lines, and the number of calls of each function."""
-        output = self.record_calls(interpreter, path, source, "--no-sample", *options,
+        output = self.record_calls(interpreter, path, source, "--sampling=none", *options,
                                    command=command)
         text = harness.run([ANNOT, "cat", "--json", str(output)]).stdout
         lines = [json.loads(line) for line in text.splitlines()]
@@ -126,7 +126,7 @@ class CornersTest(RecordingTest):
             caller()
         """
         for interpreter, path in self.each():
-            for options in ([], ["--no-sample"]):
+            for options in ([], ["--sampling=none"]):
                 output = self.record_calls(interpreter, path, source, "--trace-functions=adaptive",
                                            "--trace-select", "work", *options)
                 [work] = self.calls(output)

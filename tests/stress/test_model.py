@@ -21,8 +21,8 @@ FILTER = ("--enable", "*:5", "--disable", "noise")
 # Small buffers sometimes lose events, or make programs wait. (In the modes that overwrite the
 # oldest blocks, open ranges begin again from block headers, which differs from the log.)
 RUNS = [("whole", ("--pool-size", "64M"), 2), ("sampled", ("--pool-size", "64M"), 4),
-        ("small buffers", ("--no-sample", "--pool-size", "128K"), 4),
-        ("waiting", ("--no-sample", "--pool-size", "128K", "--policy", "wait"), 4)]
+        ("small buffers", ("--sampling=none", "--pool-size", "128K"), 4),
+        ("waiting", ("--sampling=none", "--pool-size", "128K", "--policy", "wait"), 4)]
 
 
 def notices_a_change(check, folder):

@@ -28,7 +28,7 @@ STUCK_S = 120
 def attach(annot, program, path, chance):
     """Make one recording of 50 to 300 ms. Return annot's message if it failed, or ""."""
     seconds = chance.uniform(0.05, 0.3)
-    command = [annot, "attach", "-p", str(program.pid), "--no-sample", "--pool-size", "64M",
+    command = [annot, "attach", "-p", str(program.pid), "--sampling=none", "--pool-size", "64M",
                "-o", str(path), *FILTER]
     by_signal = chance.random() < 0.5
     if not by_signal:

@@ -114,7 +114,7 @@ def compare(check, folder):
 
 
 def run(annot, program, check, folder):
-    command = [annot, "record", "-o", str(folder / "recording.annot"), "--no-sample",
+    command = [annot, "record", "-o", str(folder / "recording.annot"), "--sampling=none",
                "--pool-size", "64M", "--", program, str(folder / "log"), str(SEED), str(STEPS)]
     environment = dict(os.environ, MODEL_PACE=PACE, MODEL_LOG_ALL="1")
     with subprocess.Popen(command, env=environment) as recorder:

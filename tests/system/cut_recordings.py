@@ -25,7 +25,7 @@ class Run:
     def __init__(self, home, name):
         self.path, self.account = home.work / f"{name}.annot", home.work / f"{name}.account"
         with self.account.open("w") as out:
-            self.annot = home.start(ANNOT, "record", "--no-sample", "-o", self.path, "--",
+            self.annot = home.start(ANNOT, "record", "--sampling=none", "-o", self.path, "--",
                                     program("emit_ticks"), "120000", stdout=out, stderr=out)
         until(lambda: self.path.exists() and os.path.getsize(self.account) > 0, "the first tick")
         children = pathlib.Path(f"/proc/{self.annot.pid}/task/{self.annot.pid}/children")

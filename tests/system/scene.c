@@ -83,8 +83,8 @@ int scene_run(const char *const *arguments)
 pid_t scene_record(const char *file, const char *mode, const char *end)
 {
     /* Annotations only: sampled processes and threads would add to the counts. */
-    const char *arguments[] = {"record", "--no-sample", "-o", file, "--", getenv("KILL_TARGET"),
-                               mode,     end,           NULL};
+    const char *arguments[] = {
+        "record", "--sampling=none", "-o", file, "--", getenv("KILL_TARGET"), mode, end, NULL};
     return scene_annot(arguments);
 }
 

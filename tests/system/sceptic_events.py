@@ -233,7 +233,7 @@ def what_was_dropped_is_counted_and_shown(home):
 
 @case
 def an_unannotated_program_gives_one_hint(home):
-    result = home.record("/bin/true", options=("--no-off-cpu", "--rate", "1")).ok()
+    result = home.record("/bin/true", options=("--off-cpu=none", "--rate", "1")).ok()
     check("0 annotated events" in result.err_text, f"the summary: {result.err_text}")
     equal(result.err_text.count("hint:"), 1, "hints")
     for command in ("info", "report"):

@@ -124,7 +124,7 @@ def wait_for_group(group):
 @case
 def what_a_killed_collector_left_is_recovered_whole(home):
     count, path = 40000, home.work / "killed.annot"
-    annot = home.start(ANNOT, "record", "--no-sample", "-o", path, "--", program("emit_kinds"),
+    annot = home.start(ANNOT, "record", "--sampling=none", "-o", path, "--", program("emit_kinds"),
                        "stream", str(count), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 20
     while (not path.exists() or path.stat().st_size < 20000) and time.monotonic() < until:
@@ -143,7 +143,7 @@ def what_a_killed_collector_left_is_recovered_whole(home):
 
 @case
 def a_hundred_thousand_tracks_and_a_million_key_values_stay_small(home):
-    result = home.record(program("emit_kinds"), "many", "100000", options=("--no-sample",)).ok()
+    result = home.record(program("emit_kinds"), "many", "100000", options=("--sampling=none",)).ok()
     check(result.path.stat().st_size < 1 << 20, f"{result.path.stat().st_size} bytes")
     dump = home.dump(result.path, "--no-events").whole()
     equal(len(dump.tracks), 100000, "tracks")

@@ -124,8 +124,8 @@ def disk_full_at_the_end(home):
     with small_disk(home, "4k") as disk:
         for count in (2000, 100_000):
             path = disk / f"{count}.annot"
-            result = home.annot("record", "-o", path, "--no-sample", "--", program("emit_names"),
-                                count, 300_000)
+            result = home.annot("record", "-o", path, "--sampling=none", "--",
+                                program("emit_names"), count, 300_000)
             told_incomplete(result, "No space left")
             check("not all of it could be written\n" in result.err_text and
                   "nothing lost" not in result.err_text and

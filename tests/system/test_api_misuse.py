@@ -13,7 +13,7 @@ LEFT = "names left out (the name table is full)"
 
 def recorded(home, kind):
     """The recording's events and misuse by cause; checks that every output can be made of it."""
-    result = home.record(program("emit_misuse"), kind, options=["--no-sample"]).ok()
+    result = home.record(program("emit_misuse"), kind, options=["--sampling=none"]).ok()
     equal(result.out, b"done\n", "what the program wrote")
     dump = home.dump(result.path).whole()
     misuse = [sum(process["misuse"][i] for process in dump.processes) for i in range(7)]

@@ -12,7 +12,7 @@ from asked import (Asked, Attached, asked_python, attach_case, generation, names
                    traces_of, wait_until)
 from harness import ANNOT, Skip, check, equal, main, needs_root, program
 
-ONLY = "--no-sample"
+ONLY = "--sampling=none"
 
 
 @attach_case

@@ -13,7 +13,7 @@ import sys
 from asked import Asked, Attached, attach_case, names, no_misuse, wait_until
 from harness import ANNOT, Skip, check, equal, main, needs_root, program
 
-ONLY = "--no-sample"
+ONLY = "--sampling=none"
 NOBODY = 65534
 # A shell in new namespaces, with its own /dev/shm, that becomes the program.
 CONTAINER = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",

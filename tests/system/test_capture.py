@@ -28,7 +28,7 @@ def arrived(dump):
 
 def check_inside(home, option):
     result = home.record(program("emit_capture"),
-                         options=["--no-sample", f"--capture-range={option}"])
+                         options=["--sampling=none", f"--capture-range={option}"])
     result.ok()
     dump = home.dump(result.path).whole()
     counts, expected = arrived(dump), truth(result.out)
@@ -60,7 +60,7 @@ def domain_and_patterns_select(home):
 @case
 def other_domain_has_no_such_range(home):
     result = home.record(program("emit_capture"),
-                         options=["--no-sample", "--capture-range=step@other"])
+                         options=["--sampling=none", "--capture-range=step@other"])
     result.ok()
     equal(home.dump(result.path).whole().kind("mark"), [], "what arrived")
 
@@ -68,7 +68,7 @@ def other_domain_has_no_such_range(home):
 @case
 def filters_apply_inside_as_well(home):
     result = home.record(program("emit_capture"),
-                         options=["--no-sample", "--capture-range=step", "--disable=default"])
+                         options=["--sampling=none", "--capture-range=step", "--disable=default"])
     result.ok()
     dump = home.dump(result.path).whole()
     equal({event["name"] for event in dump.kind("push")}, {"step"}, "what arrived")

@@ -40,8 +40,8 @@ def the_file_size_limit_is_told_from_where_programs_are_refused(home):
         equal(findings["file size"]["state"], state, f"the state at {size} bytes")
         equal(findings["file size"]["facts"]["soft"], size, "the limit")
         path = home.work / f"{size}.annot"
-        home.run(*before, ANNOT, "record", "--no-sample", "-o", path, "--", program("emit_kinds"),
-                 "kinds").ok()
+        home.run(*before, ANNOT, "record", "--sampling=none", "-o", path, "--",
+                 program("emit_kinds"), "kinds").ok()
         dump = home.dump(path)
         equal(len(dump.refusals) > 0, refusals > 0, f"refusals at {size} bytes {dump.refusals}")
         equal(len(dump.events) > 0, refusals == 0, f"events at {size} bytes")

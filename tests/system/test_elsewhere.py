@@ -70,7 +70,7 @@ def own_shared_memory(home):
 def own_shared_memory_without_samples(home):
     possible(home, "unshare", "-m")
     all_arrive(home, "unshare", "-m", script=f"{OWN_SHM}; unset ANNOT_DIR; {emitting()}",
-               options=["--no-sample"])
+               options=["--sampling=none"])
 
 
 @case
@@ -182,7 +182,7 @@ def root_attaches_where_it_is_no_user(home):
     asked = Asked(home, *user, "sh", "-c", f'{OWN_SHM} && unset ANNOT_DIR && exec "$0"',
                   home.for_all(program("emit_asked")))
     place = pathlib.Path(f"/proc/{asked.pid}/root/dev/shm/annot-0")
-    attached = Attached(home, [asked.pid], "--no-sample", directory=place)
+    attached = Attached(home, [asked.pid], "--sampling=none", directory=place)
     asked.ask(f"steps {COUNT}")
     check("nothing lost" in attached.stop(), "losses")
     equal(names(home, attached.path), {"step": COUNT}, "ranges")

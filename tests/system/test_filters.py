@@ -47,7 +47,8 @@ def places(dump, name):
 
 
 def recorded(home, *options):
-    result = home.record(program("emit_filter"), "round", "a", options=["--no-sample", *options])
+    result = home.record(program("emit_filter"), "round", "a", options=["--sampling=none",
+                                                                        *options])
     result.ok()
     return places(home.dump(result.path).whole(), "a")
 
@@ -86,7 +87,7 @@ def the_order_of_the_command_line_counts(home):
 
 @case
 def rules_change_while_the_program_runs(home):
-    steps = Steps(home, "--no-sample", "--enable", "io")
+    steps = Steps(home, "--sampling=none", "--enable", "io")
     steps.say("round", "first")
     steps.set("--disable", "io", "--enable", "db:0")
     steps.say("round", "second")
@@ -115,7 +116,7 @@ def rules_change_while_the_program_runs(home):
 
 @case
 def forked_children_obey(home):
-    steps = Steps(home, "--no-sample")
+    steps = Steps(home, "--sampling=none")
     steps.say("round", "parent")
     steps.say("fork", "before")
     steps.set("--enable", "db")
@@ -130,7 +131,7 @@ def forked_children_obey(home):
 def a_program_that_joins_later_obeys(home):
     emit = program("emit_filter")
     result = home.record("sh", "-c", f"'{emit}' round one && '{ANNOT}' set --disable io && "
-                         f"'{emit}' round two", options=["--no-sample"])
+                         f"'{emit}' round two", options=["--sampling=none"])
     result.ok()
     dump = home.dump(result.path).whole()
     equal(places(dump, "one"), PLACES, "the first program")
@@ -139,7 +140,7 @@ def a_program_that_joins_later_obeys(home):
 
 @case
 def ranges_that_are_open_meanwhile_end(home):
-    steps = Steps(home, "--no-sample")
+    steps = Steps(home, "--sampling=none")
     steps.say("open")
     steps.set("--disable", "*")
     steps.say("close")
@@ -163,7 +164,7 @@ def ranges_that_are_open_meanwhile_end(home):
 
 @case
 def a_range_on_a_track_that_is_held_back_closes_no_other(home):
-    steps = Steps(home, "--no-sample", "--disable", "io")
+    steps = Steps(home, "--sampling=none", "--disable", "io")
     steps.say("open")
     steps.say("close")
     dump = steps.finish()
@@ -177,7 +178,7 @@ def a_range_on_a_track_that_is_held_back_closes_no_other(home):
 @case
 def of_more_names_than_bits_the_wanted_ones_all_arrive(home):
     result = home.record(program("emit_filter"), "many",
-                         options=["--no-sample", "--enable", "wanted*"]).ok()
+                         options=["--sampling=none", "--enable", "wanted*"]).ok()
     numbers = {name: int(number) for name, number in
                (line.split() for line in result.out.decode().splitlines())}
     bits = {number % 64 for name, number in numbers.items() if name.startswith("wanted")}
@@ -203,7 +204,7 @@ def stack_of(events):
 @case
 def ranges_stay_balanced_while_the_filter_flips(home):
     path = home.work / "flips.annot"
-    process = home.start(ANNOT, "record", "--no-sample", "--pool-size", "64M", "-o", path, "--",
+    process = home.start(ANNOT, "record", "--sampling=none", "--pool-size", "64M", "-o", path, "--",
                          program("emit_filter"), "nest", "4", stderr=subprocess.PIPE)
     while home.annot("set").status != 0:
         time.sleep(0.02)
@@ -232,7 +233,7 @@ def ranges_stay_balanced_while_the_filter_flips(home):
 
 @case
 def who_records_is_found_by_each_name(home):
-    steps = Steps(home, "--no-sample")
+    steps = Steps(home, "--sampling=none")
     steps.say("round", "a")
     told = home.annot("set").ok().out.decode()
     session = told.split()[1]
@@ -241,7 +242,7 @@ def who_records_is_found_by_each_name(home):
     for name in ([session], [steps.path], ["-p", steps.process.pid], ["-p", children[0]]):
         equal(home.annot("set", *name).ok().out.decode(), told, f"what is told of {name}")
     home.annot("set", "-p", "1", "--reset").complains(1, "process 1", "takes part in no recording")
-    other = home.start(ANNOT, "record", "--no-sample", "-o", "other.annot", "--", "sleep", "60")
+    other = home.start(ANNOT, "record", "--sampling=none", "-o", "other.annot", "--", "sleep", "60")
     while home.annot("set").out.count(b"session") < 2:
         time.sleep(0.02)
     home.annot("set", "--enable", "io").complains(1, "2 recordings")
@@ -287,7 +288,7 @@ def attached_programs_obey(home):
 
 @case
 def a_stopped_annot_is_told_of(home):
-    steps = Steps(home, "--no-sample")
+    steps = Steps(home, "--sampling=none")
     steps.say("round", "a")
     steps.process.send_signal(signal.SIGSTOP)
     home.annot("set", "--enable", "db").complains(1, "do not have the new rules yet", "stopped")

@@ -81,9 +81,9 @@ static bool kill_at(const char *mode, const char *point, unsigned number)
     struct scene scene;
     char what[64], gate[512];
     const char *file = scene_path("h.annot");
-    const char *const record[] = {"record", "--no-sample", "--pool-size", "256K",
-                                  "-o",     file,          "--",          getenv("KILL_TARGET"),
-                                  mode,     "hold",        NULL};
+    const char *const record[] = {
+        "record", "--sampling=none",     "--pool-size", "256K", "-o", file,
+        "--",     getenv("KILL_TARGET"), mode,          "hold", NULL};
     const char *const recover[] = {"recover", NULL};
     snprintf(what, sizeof(what), "%s %u", point, number);
     snprintf(gate, sizeof(gate), "%s", scene_path("gate"));

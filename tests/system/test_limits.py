@@ -20,7 +20,7 @@ def the_limits_are_for_the_program(home):
     for name, limit in LIMITS:
         command = (program("emit_limits"), name, str(limit))
         alone = json.loads(home.run(*command).ok().out)
-        recorded = home.record(*command, options=["--no-sample"]).ok()
+        recorded = home.record(*command, options=["--sampling=none"]).ok()
         told = json.loads(recorded.out)
         least = alone["kib"] * (1 - LARGEST_PART)
         check(told["kib"] >= least,

@@ -37,7 +37,7 @@ def the_file_does_not_grow_while_nothing_happens(home):
     script = (f"for i in $(seq 40); do {program('emit_ticks')} 1 >/dev/null; done; "
               f"sleep 4; {look}; sleep 2.5; {look}")
     environment = dict(home.environment, LD_PRELOAD=program("libold_kernel.so"))
-    result = home.record("sh", "-c", script, options=["--no-sample"], env=environment).ok()
+    result = home.record("sh", "-c", script, options=["--sampling=none"], env=environment).ok()
     equal(len(home.dump(result.path).whole().processes), 40, "processes")
     before, files, after, _ = (int(word) for word in sizes.read_text().split())
     equal(after, before, "bytes of the recording two seconds later")
@@ -89,7 +89,7 @@ def thousands_of_short_processes(home):
     home.environment.pop("MALLOC_PERTURB_", None)  # it would touch memory that annot does not
     result = home.record("sh", "-c", f"for i in $(seq {count}); do {program('emit_ticks')} 0; done "
                          f">/dev/null; cat /proc/$PPID/stat >{stat}",
-                         options=["--no-sample"]).ok()
+                         options=["--sampling=none"]).ok()
     fields = stat.read_text().rsplit(")", 1)[1].split()
     seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     print(f"{count} processes: {seconds} s of CPU, {result.own_kib} KiB of memory")

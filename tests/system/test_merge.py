@@ -22,7 +22,7 @@ def merged(home, *paths):
 
 @case
 def copies_are_refused(home):
-    path = home.record(program("emit_ticks"), "50", options=("--no-sample",)).ok().path
+    path = home.record(program("emit_ticks"), "50", options=("--sampling=none",)).ok().path
     for name in ("copy.annot", "else.annot"):
         shutil.copy(path, home.work / name)
     merged(home, path, "copy.annot").complains(1, "is a copy of")
@@ -34,14 +34,14 @@ def copies_are_refused(home):
 def snapshots_of_one_session_that_overlap_are_refused(home):
     """Its own recording has the rest at the end, and may be read with the earlier snapshots."""
     done = home.record("sh", "-c", SNAPSHOTS.format(program("emit_ticks"), ANNOT),
-                       options=("--no-sample", "--policy", "overwrite"))
+                       options=("--sampling=none", "--policy", "overwrite"))
     check(done.status == 0, done.err_text)
     merged(home, "first.annot", "again.annot").complains(1, "one session")
 
 
 @case
 def recordings_of_one_machine_at_the_same_time_are_in_order(home):
-    paths = [home.record(program("emit_ticks"), "50", options=("--no-sample",)).ok().path
+    paths = [home.record(program("emit_ticks"), "50", options=("--sampling=none",)).ok().path
              for _ in range(2)]
     done = merged(home, *paths).ok()
     equal(done.err_text, "", "what it said")

@@ -82,12 +82,12 @@ def tidy(home):
 
 @case
 def record_says_what_it_could_not_do(home):
-    record_with_failures(home, ("--no-sample",), 1)
+    record_with_failures(home, ("--sampling=none",), 1)
 
 
 @case
 def record_says_so_when_all_memory_is_gone(home):
-    record_with_failures(home, ("--no-sample",), 1 << 30)
+    record_with_failures(home, ("--sampling=none",), 1 << 30)
 
 
 @case
@@ -126,8 +126,8 @@ def made_twice(home, arguments, out, samples=SAMPLES):
 @case
 def outputs_are_whole_or_there_is_a_message(home):
     recording, log = home.work / "recording.annot", home.work / "log"
-    home.annot("record", "--no-sample", "-o", recording, "--", MODEL / "model_program", log, "5",
-               STEPS).ok()
+    home.annot("record", "--sampling=none", "-o", recording, "--", MODEL / "model_program", log,
+               "5", STEPS).ok()
     out = home.work / "out.json"
     for arguments in (["report", recording], ["info", recording],
                       ["export", recording, "-o", out, "--force"],

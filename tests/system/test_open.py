@@ -208,7 +208,7 @@ def browsers_are_started(home):
     check((home.work / "got.html").read_bytes().startswith(b"<!DOCTYPE html>"), "the page")
     home.environment = environment
     (home.work / "got.html").unlink()
-    result = home.annot("record", "--open", "--no-sample", "-o", "y.annot", "--",
+    result = home.annot("record", "--open", "--sampling=none", "-o", "y.annot", "--",
                         PROGRAMS / "emit_cxx")
     check("opened y.html in the browser" in result.err_text, result.err_text)
     check((home.work / "got.html").exists(), "annot record --open opens nothing")

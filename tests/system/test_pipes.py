@@ -21,7 +21,7 @@ def a_pipe_at_the_place_of_a_dead_recording_stops_nobody(home):
     run, = cut_short(home, "dead")
     path.unlink()
     os.mkfifo(path)
-    done = home.annot("record", "--no-sample", "-o", after, "--", "true", timeout=LIMIT_S).ok()
+    done = home.annot("record", "--sampling=none", "-o", after, "--", "true", timeout=LIMIT_S).ok()
     check(f"{path} was cut short and is gone" in done.err_text, done.err_text)
     done = home.annot("recover", "--json", timeout=LIMIT_S).ok()
     row, = map(json.loads, done.out.decode().splitlines())
@@ -40,7 +40,7 @@ def pipes_in_the_directory_stop_nobody(home):
     home.left = {"wake", *NAMES}
     path = home.work / "r.annot"
     for command in (("ls",), ("doctor",), ("recover",), ("set", "--off", "*"), ("tail",),
-                    ("record", "--no-sample", "-o", path, "--", program("emit_ticks"), "10")):
+                    ("record", "--sampling=none", "-o", path, "--", program("emit_ticks"), "10")):
         home.annot(*command, timeout=LIMIT_S)
     check(home.dump(path).kind("push"), "the recording is empty")
 

@@ -28,7 +28,7 @@ def needs_libdw():
 
 def record(home, *command, ranges, status=0):
     words = [word for text in ranges for word in ("--range", text)]
-    done = home.record(*command, options=["--no-sample", *words, *NO_LIMIT])
+    done = home.record(*command, options=["--sampling=none", *words, *NO_LIMIT])
     if "CAP_BPF" in done.err_text or "eBPF" in done.err_text:
         raise Skip(done.err_text.splitlines()[0])
     return done.ok(status)
@@ -235,7 +235,7 @@ def probes_of_an_interpreter(home):
     words = [word for text in [*ranges, f"{python}:python:audit@event"]
              for word in ("--range", text)]
     done = home.record(python, "-S", home.work / "probed.py",
-                       options=["--no-sample", *words, *NO_LIMIT])
+                       options=["--sampling=none", *words, *NO_LIMIT])
     if "CAP_BPF" in done.err_text or "has no static probe" in done.err_text:
         raise Skip(done.err_text.splitlines()[0])
     seen = json.loads(done.ok().out)

@@ -133,7 +133,7 @@ def what_was_told_is_recorded_once_when_the_collector_dies(home):
     """Killed at several instants: each reported span is there exactly once."""
     for delay in (0.05, 0.15, 0.4):
         path = home.work / f"killed-{delay}.annot"
-        with home.start(ANNOT, "record", "--no-sample", "--pool-size", "32M", "-o", path, "--",
+        with home.start(ANNOT, "record", "--sampling=none", "--pool-size", "32M", "-o", path, "--",
                         program("emit_queues"), 10 * SPANS, "plain", stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL, start_new_session=True) as collector:
             time.sleep(delay)

@@ -31,7 +31,7 @@ def counted(home, path):
 
 def record(home, *command, ranges, options=(), status=0):
     words = [word for text in ranges for word in ("--range", text)]
-    done = home.record(*command, options=["--no-sample", *words, *options])
+    done = home.record(*command, options=["--sampling=none", *words, *options])
     if "CAP_BPF" in done.err_text or "eBPF" in done.err_text:
         raise Skip(done.err_text.splitlines()[0])
     return done.ok(status)
@@ -130,7 +130,7 @@ def added_while_the_program_is_recorded(home):
 @case
 def nothing_is_added_without_a_sampler(home):
     path = home.work / "unsampled.annot"
-    recorder = home.start(ANNOT, "record", "--no-sample", "-o", path, "--", "sleep", "60")
+    recorder = home.start(ANNOT, "record", "--sampling=none", "-o", path, "--", "sleep", "60")
     while b"unsampled.annot" not in home.annot("set").out:
         time.sleep(0.02)
     done = home.annot("set", "--range", "/bin/sh:main", path)
@@ -263,7 +263,7 @@ def ranges_without_effect_are_said(home):
     file = program("target_probed")
     for text, said in (("nosuch-lib*.so:foo", "no such function was loaded"),
                        (f"{program('target_thrown')}:main", "it was not called")):
-        done = home.record(file, "calls", options=["--no-sample", "--range", text])
+        done = home.record(file, "calls", options=["--sampling=none", "--range", text])
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
         words = " ".join(done.err_text.split())

@@ -130,7 +130,7 @@ TEST(exec_ends_one_program_and_begins_another)
     struct scene scene;
     char line[1024];
     scene_begin(&scene);
-    snprintf(line, sizeof(line), "$ANNOT record --no-sample -o %s -- $KILL_TARGET exec exec",
+    snprintf(line, sizeof(line), "$ANNOT record --sampling=none -o %s -- $KILL_TARGET exec exec",
              scene_path("x.annot"));
     CHECK_INT(shell(line), 0);
     struct scene_recording recording = scene_read(scene_path("x.annot"));

@@ -130,10 +130,13 @@ static pid_t start(const char *file, const char *pool, const char *brief)
 {
     char threads[8];
     snprintf(threads, sizeof(threads), "%d", WRITERS);
-    const char *const arguments[] = {
-        "record", "--no-sample", "--policy", "overwrite", "--pool-size",
-        pool,     "-o",          file,       "--",        getenv("RECORDER_TARGET"),
-        threads,  brief,         NULL};
+    const char *const arguments[] = {"record",      "--sampling=none",
+                                     "--policy",    "overwrite",
+                                     "--pool-size", pool,
+                                     "-o",          file,
+                                     "--",          getenv("RECORDER_TARGET"),
+                                     threads,       brief,
+                                     NULL};
     return scene_annot(arguments);
 }
 
@@ -268,7 +271,7 @@ static void run_ways(const char *policy, const char *mode, const char *end)
     struct scene scene;
     scene_begin(&scene);
     unlink(scene_path("w.annot"));
-    const char *const arguments[] = {"record",      "--no-sample",
+    const char *const arguments[] = {"record",      "--sampling=none",
                                      "--policy",    policy,
                                      "--pool-size", "40K",
                                      "-o",          scene_path("w.annot"),
@@ -317,7 +320,7 @@ TEST_TIMEOUT(running_program_is_made_a_recorder, 200)
     }
     scene_await(&scene, WRITERS);
     snprintf(pid, sizeof(pid), "%d", (int)program);
-    const char *const arguments[] = {"attach",   "-p",        pid,  "--no-sample",
+    const char *const arguments[] = {"attach",   "-p",        pid,  "--sampling=none",
                                      "--policy", "overwrite", "-o", scene_path("a.annot"),
                                      NULL};
     pid_t annot = scene_annot(arguments);
@@ -345,12 +348,9 @@ TEST_TIMEOUT(program_may_be_a_recorder_in_another_session, 200)
     char pid[16];
     scene_begin(&scene);
     setenv("ANNOT_POLICY", "overwrite", 1);
-    const char *const arguments[] = {"record",      "--no-sample",
-                                     "--pool-size", "512K",
-                                     "-o",          scene_path("o.annot"),
-                                     "--",          getenv("RECORDER_TARGET"),
-                                     "8",           "0",
-                                     NULL};
+    const char *const arguments[] = {
+        "record", "--sampling=none",         "--pool-size", "512K", "-o", scene_path("o.annot"),
+        "--",     getenv("RECORDER_TARGET"), "8",           "0",    NULL};
     pid_t annot = scene_annot(arguments);
     unsetenv("ANNOT_POLICY");
     await_overwriting(&scene);

@@ -19,7 +19,7 @@ from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
 @case
 def no_second_recording_goes_into_a_file_that_is_being_written(home):
     run = Run(home, "living")
-    second = home.annot("record", "--no-sample", "--force", "-o", run.path, "--", "true")
+    second = home.annot("record", "--sampling=none", "--force", "-o", run.path, "--", "true")
     check(second.status > 0, f"the second records, too: {second.err_text}")
     check("another annot records into it" in second.err_text, second.err_text)
     run.end()
@@ -74,7 +74,8 @@ def a_recording_that_was_deleted_is_made_anew(home):
 def another_recording_makes_no_file_of_one_that_was_deleted(home):
     run, = cut_short(home, "gone")
     run.path.unlink()
-    done = home.annot("record", "--no-sample", "-o", home.work / "next.annot", "--", "true").ok()
+    done = home.annot("record", "--sampling=none", "-o", home.work / "next.annot", "--",
+                      "true").ok()
     check(f"{run.path} was cut short and is gone" in done.err_text, done.err_text)
     equal(list(home.work.glob("recovered-*")), [], "files that nobody asked for")
     (_, row), = recovered(home).items()
@@ -165,7 +166,8 @@ def somebody_elses_recording_lets_it_go_and_says_so(home):
     run = Run(home, "on")
     run.kill()
     other = home.work / "other.annot"
-    done = home.annot("record", "--no-sample", "-o", other, "--", program("emit_ticks"), "50").ok()
+    done = home.annot("record", "--sampling=none", "-o", other, "--", program("emit_ticks"),
+                      "50").ok()
     check("may have gone on unrecorded" in done.err_text, done.err_text)
     unrecorded(home, run, home.info(run.path))
     home.dump(other).whole()
@@ -192,7 +194,7 @@ def a_recovery_that_fails_leaves_a_note_for_the_next(home):
     run.kill()
     with run.path.open("rb") as file:  # as another annot has it that records into it
         fcntl.flock(file, fcntl.LOCK_EX)
-        home.annot("record", "--no-sample", "-o", home.work / "other.annot", "--", "true").ok()
+        home.annot("record", "--sampling=none", "-o", home.work / "other.annot", "--", "true").ok()
     run.end()
     home.annot("recover").ok()
     unrecorded(home, run, home.info(run.path))
@@ -244,7 +246,7 @@ def the_second_default_directory_is_looked_into(home):
     script = f"""
 mount -t tmpfs -o ro none /dev/shm || exit 77
 mount -t tmpfs none {runtime}
-{annot} record --no-sample -o {path} -- {ticks} 120000 > account &
+{annot} record --sampling=none -o {path} -- {ticks} 120000 > account &
 while [ ! -s account ]; do sleep 0.02; done
 read program < /proc/$!/task/$!/children
 kill -KILL $!

@@ -13,7 +13,7 @@ import subprocess
 from asked import Asked, Attached, attach_case, wait_until
 from harness import ANNOT, Skip, check, equal, main, needs_root, program
 
-ONLY = "--no-sample"
+ONLY = "--sampling=none"
 REFUSED = 9  # place of the cause in the counts
 NO_FILES = "size 4096"  # fewer bytes than a segment has
 NOBODY = 65534

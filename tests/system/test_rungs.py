@@ -130,8 +130,8 @@ def the_rung_can_be_chosen(home):
     for word, rung in (("none", NONE), ("remote", REMOTE)):
         done = record(home, PYTHON, TARGET_PYTHON, "shares", "300", options=["--sampling", word])
         equal(done.samples.dump.sampling["rung"], rung, f"the rung by --sampling {word}")
-    done = record(home, "true", options=["--no-sample"])
-    equal(done.samples.dump.sampling["rung"], OFF, "the rung by --no-sample")
+    done = record(home, "true", options=["--sampling=none"])
+    equal(done.samples.dump.sampling["rung"], OFF, "the rung by --sampling=none")
 
 
 def ends_by_remote_reads(home, **rest):

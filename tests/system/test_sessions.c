@@ -153,7 +153,7 @@ TEST(refused_process_is_named_and_its_events_are_counted)
     scene_begin(&scene);
     snprintf(command, sizeof(command), "ulimit -f 8; exec %s fork return", target());
     const char *const arguments[] = {
-        "record", "--no-sample", "-o", scene_path("r.annot"), "--", "sh", "-c", command, NULL};
+        "record", "--sampling=none", "-o", scene_path("r.annot"), "--", "sh", "-c", command, NULL};
     CHECK_INT(scene_run(arguments), 0);
     struct scene_recording recording = scene_read(scene_path("r.annot"));
     CHECK_INT(recording.record_count, 0);
@@ -172,9 +172,12 @@ TEST(processes_of_another_pid_namespace_take_part)
     if (system("unshare --pid --fork true 2>/dev/null") != 0)
         test_skip("no right to make a pid namespace");
     scene_begin(&scene);
-    const char *const arguments[] = {"record", "--no-sample", "-o",    scene_path("p.annot"),
-                                     "--",     "unshare",     "--pid", "--fork",
-                                     target(), "fork",        "hold",  NULL};
+    const char *const arguments[] = {"record", "--sampling=none",
+                                     "-o",     scene_path("p.annot"),
+                                     "--",     "unshare",
+                                     "--pid",  "--fork",
+                                     target(), "fork",
+                                     "hold",   NULL};
     pid_t annot = scene_annot(arguments);
     scene_await(&scene, 4);
     usleep(500000);

@@ -161,7 +161,7 @@ def a_job_that_is_continued_and_stopped_at_once_is_stopped(home):
 
 def starters(home):
     yield recorded(home)[1]
-    yield recorded(home, "--no-sample")[1]
+    yield recorded(home, "--sampling=none")[1]
     yield ["kernprof", "-o", str(home.work / "x.lprof")]
     yield ["top", "--once", "--duration", "60s"]
     yield ["stat", "--runs", "1", "--warmup", "0", "--show-output", "-i"]

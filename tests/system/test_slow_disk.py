@@ -30,8 +30,8 @@ class Asked:
 
     def __init__(self, home, path, *options):
         self.err = home.work / "messages"
-        self.process = home.start(ANNOT, "record", "--no-sample", "--force", "-o", path, *options,
-                                  "--", program("emit_asked"), stdin=subprocess.PIPE,
+        self.process = home.start(ANNOT, "record", "--sampling=none", "--force", "-o", path,
+                                  *options, "--", program("emit_asked"), stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=self.err.open("w"), text=True)
         self.hear("its begin")
 

@@ -105,7 +105,7 @@ class Recorded:
     """annot record of emit_asked, with its answers passed through; `pid` is the program's."""
 
     def __init__(self, home, path, *options):
-        self.asked = Asked(home, ANNOT, "record", "--no-sample", *options, "-o", path, "--",
+        self.asked = Asked(home, ANNOT, "record", "--sampling=none", *options, "-o", path, "--",
                            program("emit_asked"), stderr=subprocess.DEVNULL)
         self.pid = int(subprocess.check_output(["pgrep", "-P", str(self.asked.pid)]))
 
@@ -117,7 +117,7 @@ def record_in_spite_of_each_kind(home):
     for kind in SQUATS:
         with squatted(FIRST, kind=kind):
             status = FIRST.lstat()
-            all_arrive(home, home.record(*emitting(), options=["--no-sample"]))
+            all_arrive(home, home.record(*emitting(), options=["--sampling=none"]))
             equal(FIRST.lstat(), status, f"the squatter's {kind}")
             trap = FIRST.with_name("annot-0-trap")
             if trap.exists():
@@ -127,7 +127,7 @@ def record_in_spite_of_each_kind(home):
 @squat_case
 def record_where_three_of_the_places_are_squatted(home):
     with squatted(*PLACES[:3], kind="open directory"):
-        all_arrive(home, home.record(*emitting(), options=["--no-sample"]))
+        all_arrive(home, home.record(*emitting(), options=["--sampling=none"]))
 
 
 @squat_case
@@ -138,7 +138,7 @@ def record_as_a_user_without_rights(home):
     for kind in SQUATS:
         with squatted(SHM / f"annot-{VICTIM}", kind=kind):
             path = home.work / f"user {kind}.annot"
-            done = home.run(*user, annot, "record", "--no-sample", "-o", path, "--", "sh", "-c",
+            done = home.run(*user, annot, "record", "--sampling=none", "-o", path, "--", "sh", "-c",
                             f"echo steps {COUNT} | {emitter}")
             done.path = path
             all_arrive(home, done)
@@ -188,7 +188,7 @@ def many_that_begin_at_once_meet_in_one_place(home):
     with squatted(FIRST):
         for umask in "022", "0777":
             all_arrive(home, home.record("sh", "-c", script.format(umask, emit),
-                                         options=["--no-sample"]), 24 * COUNT)
+                                         options=["--sampling=none"]), 24 * COUNT)
             home.run("sh", "-c", script.format(umask, emit)).ok()
             equal([path.exists() for path in PLACES], [True, True, False, False], "places")
             remove(PLACES[1])
@@ -204,7 +204,7 @@ def attach_to_a_program_in_the_second_place(home):
         equal({row["pid"]: row["directory"] for row in rows}[asked.pid], str(PLACES[1]), "place")
         for number in 3, 4:
             path = home.work / f"{number}.annot"
-            attach = home.start(ANNOT, "attach", "--no-sample", "-p", asked.pid, "-o", path,
+            attach = home.start(ANNOT, "attach", "--sampling=none", "-p", asked.pid, "-o", path,
                                 stderr=subprocess.PIPE)
             wait_until(lambda: list(PLACES[1].glob("target-*")), "annot attaches")
             wait_until(lambda: (PLACES[1] / "wake").read_bytes()[:8] != bytes(8), "the gate")
@@ -326,7 +326,7 @@ def python_without_pyannot_says_so(home):
         path = home.work / "bare.annot"
         # Not that of a virtual environment, which may have its own pyannot.
         interpreter = getattr(sys, "_base_executable", sys.executable)
-        home.run(place / "tools/annot", "record", "--no-sample", "-o", path, "--", interpreter,
+        home.run(place / "tools/annot", "record", "--sampling=none", "-o", path, "--", interpreter,
                  "-c", "pass").ok()
         said = [note for note in notes(home, path)["notes"]
                 if note.startswith("Python without pyannot: ")]

@@ -181,7 +181,7 @@ def read_line(process, seconds=WAIT_SECONDS):
 
 
 def start_ticking(home, path):
-    recorder = home.start(ANNOT, "record", "--no-sample", "-o", path, "--",
+    recorder = home.start(ANNOT, "record", "--sampling=none", "-o", path, "--",
                           program("emit_ticks"), "600000",
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + WAIT_SECONDS

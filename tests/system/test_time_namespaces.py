@@ -118,7 +118,7 @@ def read_from_outside(home):
 def spans_with_times_of_the_program(home):
     for offset in f"-{FAR} 0", f"{FAR} 0":
         result = home.record(*entering(home, offset), program("emit_queues"), 50, "plain",
-                             options=["--no-sample"]).ok()
+                             options=["--sampling=none"]).ok()
         emitted = sum(line.startswith(b"{") for line in result.out.splitlines())
         lines = home.annot("cat", "--json", result.path).ok().out.splitlines()
         spans = [row for row in map(json.loads, lines)

@@ -91,7 +91,7 @@ def names_that_the_program_sets_come_first(home):
     one here."""
     if not os.environ.get("ANNOT_PYANNOT"):
         raise Skip("pyannot is not built")
-    _, commands = names(home, "emit", options=["--no-sample"])
+    _, commands = names(home, "emit", options=["--sampling=none"])
     equal(set(commands), {"server: master", "server: worker 0", "named"}, "names")
 
 

@@ -13,7 +13,7 @@ import sys
 from harness import Skip, case, check, equal, main, program
 from samples import TARGET_PYTHON, close, need_bpf, python_truths, record, truths
 
-OPTIONS = ["--rate", "99", "--off-cpu", "--off-cpu-threshold", "0"]
+OPTIONS = ["--rate", "99", "--off-cpu=min=0"]
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # unit of the machine's taken time
 SLACK = 1_000_000  # of some hundred ms: switches, and the calls around
 
@@ -256,13 +256,13 @@ def causes_are_as_long_as_they_were_by_default(home):
 @case
 def threshold_and_rate_are_kept(home):
     done = record(home, program("target_waits"), "", options=[
-        "--off-cpu", "--off-cpu-threshold", "10ms"])
+        "--off-cpu=min=10ms"])
     need_bpf(home, done)
     short = [s for s in done.samples.off if s["end"] - s["time"] < 10_000_000]
     check(not short, f"{len(short)} stretches are shorter than the threshold")
     check(done.samples.off, "no stretch is longer than the threshold")
     done = record(home, program("target_life"), "threads", 4000, 300,
-                  options=["--off-cpu", "--off-cpu-threshold", "0", "--off-cpu-rate", "100"])
+                  options=["--off-cpu=min=0,rate=100"])
     seconds = max(1, (done.samples.dump.session["end"] - done.samples.dump.session["begin"]) / 1e9)
     check(len(done.samples.off) <= 250 * seconds,
           f"{len(done.samples.off)} stretches in {seconds:.1f} s, and 100 a second allowed")

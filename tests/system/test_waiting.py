@@ -12,7 +12,7 @@ LOOKS_MAX = 120  # a second; one each 16 ms are 63
 def recorded(home):
     """Of the marks of a program that has one block of sixteen left to fill."""
     result = home.record(program("emit_held"), 15, COUNT,
-                         options=["--no-sample", "--force", "--policy", "wait",
+                         options=["--sampling=none", "--force", "--policy", "wait",
                                   "--pool-size", "128K"])
     result.ok()
     return len(home.dump(result.path).kind("mark"))
@@ -32,7 +32,7 @@ def slow_programs_are_looked_at_seldom(home):
     number of looks: each is a wait that ends."""
     waits = "echo $(sed -n 's/^voluntary_ctxt_switches://p' /proc/$PPID/status) $(date +%s%N)"
     result = home.record("sh", "-c", f"{waits}; {program('emit_crowd')} 1 1 200000 500000; {waits}",
-                         options=["--no-sample"]).ok()
+                         options=["--sampling=none"]).ok()
     home.dump(result.path).whole()
     lines = [line.split() for line in result.out.decode().splitlines()]
     (before, begin), (after, end) = ([int(word) for word in lines[i]] for i in (0, -1))

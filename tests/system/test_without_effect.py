@@ -24,7 +24,7 @@ NOTE = "option without effect: "
 
 def recorded(home, *command, options=()):
     home.environment.pop("ANNOT_PYTHON", None)
-    result = home.record(*command, options=["--no-sample", *options])
+    result = home.record(*command, options=["--sampling=none", *options])
     result.ok()
     notes = json.loads(home.annot("info", "--json", result.path).ok().out)["sampling"]["notes"]
     result.idle = [note[len(NOTE):] for note in notes if note.startswith(NOTE)]
@@ -102,8 +102,8 @@ def filters_of_names_that_are_not_there(home):
 def said_before(home, options, *command, said):
     """The result of a recording with the command after these words of annot."""
     path = home.work / "before.annot"
-    result = home.annot("record", "--force", "--no-sample", *options, "-o", path, "--", "sh", "-c",
-                        f"echo begun >&2; {' '.join(map(str, command))}").ok()
+    result = home.annot("record", "--force", "--sampling=none", *options, "-o", path, "--", "sh",
+                        "-c", f"echo begun >&2; {' '.join(map(str, command))}").ok()
     at, begun = (result.err_text.find(text) for text in (said, "begun"))
     check(0 <= at < begun, result.err_text)
     equal(result.err_text.count(said), 1, "how often it is said")
@@ -170,8 +170,8 @@ def folder_with_characters_of_lists(home):
     home.environment.pop("ANNOT_PYTHON", None)
     for folder in "a blank", "a:colon", "a$dollar[x]":
         path = home.work / "traced.annot"
-        home.run(installed(home, folder), "record", "--force", "--no-sample", "--trace-functions",
-                 "-o", path, "--", *python(home)).ok()
+        home.run(installed(home, folder), "record", "--force", "--sampling=none",
+                 "--trace-functions", "-o", path, "--", *python(home)).ok()
         sets = json.loads(home.annot("info", "--json", path).ok().out)["sample_sets"]
         equal([row["set"] for row in sets], ["calls"], f"sets of samples of annot in {folder!r}")
 
@@ -181,7 +181,7 @@ def without_pyannot_it_is_said_before_the_command(home):
     home.environment.pop("ANNOT_PYTHON", None)
     annot = installed(home, "bare")
     shutil.rmtree(annot.parents[1] / "pyannot")
-    result = home.run(annot, "record", "--no-sample", "--trace-functions", "-o",
+    result = home.run(annot, "record", "--sampling=none", "--trace-functions", "-o",
                       home.work / "bare.annot", "--", "sh", "-c", "echo begun >&2").ok()
     said, begun, *_ = (result.err_text.find(text) for text in ("no pyannot beside", "begun"))
     check(0 <= said < begun, result.err_text)
@@ -189,7 +189,7 @@ def without_pyannot_it_is_said_before_the_command(home):
 
 @case
 def waits_without_samples_are_refused(home):
-    home.annot("record", "--no-sample", "--off-cpu", "true").complains(125, "--off-cpu")
+    home.annot("record", "--sampling=none", "--off-cpu", "true").complains(125, "--off-cpu")
 
 
 main()

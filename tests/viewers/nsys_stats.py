@@ -158,10 +158,10 @@ def record_gpu(folder):
     environment = {"ANNOT_CUPTI": str(fake), "FAKE_CUPTI": str(fake), "PATH": "/usr/bin:/bin",
                    "ANNOT_DIR": str(folder)}
     for scene, *options in (("streams",), ("copies",), ("contexts",), ("graph-nodes",
-                                                                       "--gpu-nodes"),
-                            ("streams", "--gpu-api", "driver")):
+                                                                       "--gpu=nodes"),
+                            ("streams", "--gpu=driver,-runtime")):
         path = folder / f"gpu-{scene}{len(options) // 2}.annot"
-        subprocess.run([ANNOT, "record", "--no-sample", "--gpu", *options, "-o", path, "--",
+        subprocess.run([ANNOT, "record", "--sampling=none", "--gpu", *options, "-o", path, "--",
                         GPU / "fake_program", replay.file_of(scene), "none"], env=environment,
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         yield path

@@ -183,7 +183,7 @@ def check_contexts(folder):
     """Ids equal those that the program sent to other services, and refer to existing spans."""
     recording, path = folder / "contexts.annot", folder / "contexts.otlp.pb"
     program = pathlib.Path(os.environ["ANNOT_PROGRAMS"]) / "emit_contexts"
-    run = subprocess.run([ANNOT, "record", "--no-sample", "-o", recording, "--", program],
+    run = subprocess.run([ANNOT, "record", "--sampling=none", "-o", recording, "--", program],
                          env=dict(os.environ, ANNOT_DIR=str(folder)),
                          check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _, trace, number, _ = run.stdout.strip().split("-")

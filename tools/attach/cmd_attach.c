@@ -101,6 +101,7 @@ struct attach_values {
     const char *pids, *output;
     bool force;
     bool asked, inject, gpu_counters;
+    const char *gpu;
     int64_t duration_ns;
     uint64_t pool_bytes, volume_bytes;
     const char *policy, *capture;
@@ -180,8 +181,9 @@ static int check_rung(const struct attach *attach)
     if (sampling->rung > SAMPLING_NONE)
         return 0;
     if (sampling->rung == SAMPLING_OFF)
-        return cmd_fail(CMD_FAILED, "there are no annotations to record, and --no-sample leaves "
-                                    "nothing else\nannot ls lists programs that have annotations");
+        return cmd_fail(CMD_FAILED,
+                        "there are no annotations to record, and --sampling none leaves "
+                        "nothing else\nannot ls lists programs that have annotations");
     return cmd_fail(CMD_FAILED,
                     *hint ? "threads cannot be sampled here: %s\n%s"
                           : "threads cannot be sampled here: %s%s",
@@ -265,7 +267,7 @@ static int begin(struct attach *attach)
         .attach = true,
         .launches = true,
         .paused = true, /* until the programs are asked to join */
-        .gpu_hz = attach->values->gpu_counters ? GPU_COUNTERS_HZ : 0,
+        .gpu_hz = attach->values->gpu ? GPU_COUNTERS_HZ : 0,
     };
     sampling_apply(&attach->values->sampling, &options);
     range_apply(&attach->values->range, &options);
@@ -381,10 +383,10 @@ static const char *nothing_hint(const struct attach *attach)
 {
     if (trace_sampling_get(collector_trace(attach->collector))->rung != SAMPLING_BPF)
         return NULL;
-    return attach->values->sampling.off_cpu
-               ? "they used hardly any CPU time, and no wait began or ended; annot dump PID "
-                 "shows what they wait for"
-               : "they used hardly any CPU time; without --no-off-cpu their waits are recorded";
+    return attach->values->sampling.no_waits
+               ? "they used hardly any CPU time; without --off-cpu=none their waits are recorded"
+               : "they used hardly any CPU time, and no wait began or ended; annot dump PID "
+                 "shows what they wait for";
 }
 
 /* A block without an end lasts to the end of the recording. */
@@ -432,9 +434,9 @@ static int finish(struct attach *attach)
 
 static int attach_and_record(struct attach *attach)
 {
-    enum attach_rest rest = attach->values->asked           ? ATTACH_NOTHING
-                            : attach->values->sampling.none ? ATTACH_LEFT_OUT
-                                                            : ATTACH_SAMPLED;
+    enum attach_rest rest = attach->values->asked                     ? ATTACH_NOTHING
+                            : is_unsampled(&attach->values->sampling) ? ATTACH_LEFT_OUT
+                                                                      : ATTACH_SAMPLED;
     bool traces = trace_ask_is_on(&attach->values->trace);
     int pipe = record_output_wait(&attach->output, attach->values->force);
     int status = attach->values->inject ? attach_inject(&attach->pids, !traces) : 0;
@@ -540,20 +542,23 @@ static const struct option_spec options[] = {
      "stop recording after TIME; default: at Ctrl-C, or when all have ended", NULL},
     CAPTURE_OPTION(offsetof(struct attach_values, capture)),
     OPTIONS_GROUP("samples and waits"),
-    SAMPLING_OPTIONS(offsetof(struct attach_values, sampling)),
-    {"no-sample", 0, OPTION_FLAG, offsetof(struct attach_values, sampling.none), NULL,
-     "record annotations only", NULL},
+    RATE_OPTION(offsetof(struct attach_values, sampling)),
+    OFF_CPU_OPTION(offsetof(struct attach_values, sampling)),
+    SAMPLING_OPTION(offsetof(struct attach_values, sampling)),
     OPTIONS_GROUP("ranges"),
     FILTER_OPTIONS(offsetof(struct attach_values, filter)),
     RANGE_OPTIONS(offsetof(struct attach_values, range)),
     OPTIONS_GROUP("Python and GPUs"),
-    TRACING_OPTIONS(offsetof(struct attach_values, trace), TRACING_MODES),
-    {"gpu-counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
-     "also record utilisation, memory, power, clocks and temperature of NVIDIA GPUs", NULL},
+    TRACING_OPTIONS(offsetof(struct attach_values, trace)),
+    {"gpu", 0, OPTION_PARTS, offsetof(struct attach_values, gpu), "[=LIST]",
+     "also record counters of NVIDIA GPUs; kernels are recorded of what annot run started", NULL},
+    {"gpu=counters", 0, OPTION_FLAG, offsetof(struct attach_values, gpu_counters), NULL,
+     "utilisation, memory, power, clocks and temperature: the only part, and the default", NULL},
     OPTIONS_MORE_GROUP("Python tracing details"),
     TRACING_DETAIL_OPTIONS(offsetof(struct attach_values, trace)),
     OPTIONS_MORE_GROUP("sampling, buffers and pictures"),
-    SAMPLING_DETAIL_OPTIONS(offsetof(struct attach_values, sampling)),
+    OFF_CPU_DETAIL_OPTIONS(offsetof(struct attach_values, sampling)),
+    SOURCE_OPTION(offsetof(struct attach_values, sampling)),
     VOLUME_OPTION(offsetof(struct attach_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct attach_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},

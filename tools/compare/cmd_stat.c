@@ -9,6 +9,7 @@
 #include "compare_test.h"
 #include "compare_variants.h"
 #include "reader.h"
+#include "record_options.h"
 #include "recording.h"
 #include "stat_folder.h"
 #include "stat_run.h"
@@ -29,8 +30,9 @@ struct stat_values {
     struct compare_values compare;
     struct option_list vary;
     uint64_t runs, warmup;
-    const char *vs, *output, *rate, *python;
-    bool no_record, no_sample, off_cpu, shown, failures;
+    const char *vs, *output, *rate, *python, *sampling;
+    struct sampling_values waits; /* --off-cpu alone */
+    bool no_record, shown, failures;
 };
 
 struct stat {
@@ -50,11 +52,11 @@ static int run_recorded(const struct stat *stat, size_t variant, char *path,
                         struct stat_usage *ret_usage)
 {
     static char name[] = "annot", record[] = "record", quiet[] = "-q", output[] = "-o";
-    static char off_cpu[] = "--off-cpu", no_sample[] = "--no-sample", end[] = "--";
+    static char end[] = "--";
     const struct stat_values *values = stat->values;
     char **command = stat->variants.items[variant].program.argv;
     size_t count = 0, used = 0;
-    char rate[64], python[PATH_MAX];
+    char rate[64], off_cpu[128], sampling[32], python[PATH_MAX];
     while (command[count])
         count++;
     char **argv = calloc(RECORD_WORDS_MAX + count + 1, sizeof(*argv));
@@ -62,6 +64,9 @@ static int run_recorded(const struct stat *stat, size_t variant, char *path,
         return -ENOMEM;
     snprintf(rate, sizeof(rate), "--rate=%s", values->rate ? values->rate : "");
     snprintf(python, sizeof(python), "--python=%s", values->python ? values->python : "");
+    snprintf(off_cpu, sizeof(off_cpu), "--off-cpu=%s",
+             values->waits.waits && *values->waits.waits ? values->waits.waits : "all");
+    snprintf(sampling, sizeof(sampling), "--sampling=%s", values->sampling ? values->sampling : "");
     char *const words[] = {name, record, quiet, output, path};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         argv[used++] = words[i];
@@ -69,10 +74,10 @@ static int run_recorded(const struct stat *stat, size_t variant, char *path,
         argv[used++] = rate;
     if (values->python)
         argv[used++] = python;
-    if (values->off_cpu)
+    if (values->waits.waits)
         argv[used++] = off_cpu;
-    if (values->no_sample)
-        argv[used++] = no_sample;
+    if (values->sampling)
+        argv[used++] = sampling;
     argv[used++] = end;
     memcpy(argv + used, command, count * sizeof(*argv));
     int rc = stat_run_annot(argv, values->shown, ret_usage);
@@ -335,8 +340,8 @@ static int check(struct stat *stat)
         return status;
     if (values->runs == 0 || values->runs > COMPARE_RUNS_MAX)
         return cmd_fail(CMD_MISUSE, "--runs: 1 to %d", COMPARE_RUNS_MAX);
-    if (values->no_record &&
-        (values->output || values->rate || values->python || values->off_cpu || values->no_sample))
+    if (values->no_record && (values->output || values->rate || values->python ||
+                              values->waits.waits || values->sampling))
         return cmd_fail(CMD_MISUSE, "--no-record makes no recordings\nleave out --output and "
                                     "the options of recordings");
     return CMD_OK;
@@ -413,8 +418,10 @@ static const struct option_spec stat_options[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "DIR",
      "keep the recordings, in a folder for each variant: DIR/A and DIR/B", NULL},
     {"rate", 'r', OPTION_TEXT, AT(rate), "HZ", "samples per second, as annot record has it", NULL},
-    {"off-cpu", 0, OPTION_FLAG, AT(off_cpu), NULL, "record every wait, however short", NULL},
-    {"no-sample", 0, OPTION_FLAG, AT(no_sample), NULL, "record annotations only", NULL},
+    OFF_CPU_OPTION(AT(waits)),
+    OFF_CPU_DETAIL_OPTIONS(AT(waits)),
+    {"sampling", 0, OPTION_CHOICE, AT(sampling), "bpf|remote|none",
+     "the best way of sampling to try, as annot record has it; none: annotations only", NULL},
     {"python", 0, OPTION_TEXT, AT(python), "LIST", "what to observe in Python, as annot record",
      NULL},
     {"show-output", 0, OPTION_FLAG, AT(shown), NULL, "what the commands print is shown", NULL},

@@ -48,7 +48,7 @@ def brief(text):
 
 
 def kind_of_value(option):
-    if option["kind"] in ("flag", "mode"):
+    if option["kind"] in ("flag", "parts"):
         return ""
     if option["kind"] == "choice":
         return "words"

@@ -202,7 +202,7 @@ static void look_at_nvml(struct doctor *doctor, bool has_driver)
 
 enum { CAP_OF_PROFILING = 21 /* CAP_SYS_ADMIN */ };
 
-/* Reading counters is required only to sample inside of kernels (--gpu-pc), not for a timeline. */
+/* Reading counters is required only to sample inside of kernels (--gpu=pc), not for a timeline. */
 static void look_at_right(struct doctor *doctor, const struct host_facts *facts, bool has_driver)
 {
     struct doctor_finding *it = doctor_add(doctor, DOCTOR_GPU, "counters");
@@ -219,10 +219,10 @@ static void look_at_right(struct doctor *doctor, const struct host_facts *facts,
                             : "who may read those of a GPU itself, a driver says");
     else if (it->state == DOCTOR_GOOD)
         snprintf(it->text, sizeof(it->text),
-                 "this user may read those of a GPU itself, and sample its kernels (--gpu-pc)");
+                 "this user may read those of a GPU itself, and sample its kernels (--gpu=pc)");
     else
         snprintf(it->text, sizeof(it->text),
-                 "those of a GPU itself, and samples of its kernels (--gpu-pc), are for those with "
+                 "those of a GPU itself, and samples of its kernels (--gpu=pc), are for those with "
                  "CAP_SYS_ADMIN; kernels are recorded without");
     if (only_admin == 1 && it->state != DOCTOR_GOOD)
         snprintf(it->hint, sizeof(it->hint),

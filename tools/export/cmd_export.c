@@ -241,7 +241,7 @@ static void note_stacks(const struct plan *plan)
     if (plan->gpu.sampled > 0)
         return;
     cmd_note("no launch of %s has a stack, only its ranges: %s", plan->recording,
-             sampling->rung == SAMPLING_BPF ? "--gpu-stacks was off, or no launch was sampled"
+             sampling->rung == SAMPLING_BPF ? "--gpu=stacks was off, or no launch was sampled"
                                             : "they are taken with eBPF alone");
 }
 

@@ -71,7 +71,7 @@ static int choose_patterns(struct kernprof *k)
 
 static int record(struct kernprof *k, const struct cmd_call *call)
 {
-    static char force[] = "--force", quiet[] = "--quiet", bare[] = "--no-sample", to[] = "-o";
+    static char force[] = "--force", quiet[] = "--quiet", bare[] = "--sampling=none", to[] = "-o";
     char *own[OWN_WORDS] = {force, quiet, bare, k->patterns, to, k->recording};
     size_t count = OWN_WORDS + (size_t)call->operand_count;
     char **words = calloc(count + 1, sizeof(*words));

@@ -52,8 +52,6 @@ struct record_values {
     struct tracing_values trace;
     struct inject_values inject;
     struct gpu_values gpu;
-    bool no_counters;
-    struct gpu_kinds_values gpu_kinds;
     struct picture_values picture;
     struct talk_values talk;
     bool open;
@@ -70,7 +68,6 @@ struct record {
     struct tracing_environment trace;
     struct inject_environment inject;
     struct gpu_environment gpu;
-    struct gpu_kinds_environment gpu_kinds;
     struct silent silent;
     struct record_output output;
     char command[4096];
@@ -115,14 +112,13 @@ static int begin(struct record *record)
         .capture = record->capture,
         .policy = policy_of(record->values->policy),
         .paused = record->values->delay_ns > 0,
-        .gpu_hz = record->values->gpu.on && !record->values->no_counters ? GPU_COUNTERS_HZ : 0,
     };
     asked_describe(&record->values->trace, &record->values->python, record->values->capture,
                    &record->asked, &record->asked_for);
     struct text ranges = text_init(record->ranges, sizeof(record->ranges));
     range_of_python(&record->values->range.specs, record->program.argv[0], &ranges);
     record->asked_for.ranges = record->ranges;
-    record->asked_for.gpu = record->values->gpu.on ? "--gpu" : NULL;
+    record->asked_for.gpu = record->values->gpu.list ? "--gpu" : NULL;
     options.asked = record->asked_for;
     sampling_apply(&record->values->sampling, &options);
     if (!record->has_rate)
@@ -229,9 +225,7 @@ static int start(struct record *record, char **argv)
     trace.captured = record->values->capture != NULL;
     if (tracing_environment(&trace, record->ranges, &record->trace))
         variables[2 + count++] = record->trace.variable;
-    if (gpu_count)
-        variables[2 + count++] = gpu_kinds_variable(&record->values->gpu_kinds, &record->gpu_kinds);
-    bool tracks = !record->values->sampling.none || record->values->range.specs.count > 0;
+    bool tracks = !is_unsampled(&record->values->sampling) || record->values->range.specs.count > 0;
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
@@ -337,8 +331,7 @@ static int check(struct record *record)
     if (error == 0)
         error = tracing_check_capture(&values->trace, values->capture, STATUS_FAILED);
     error = error == 0 ? check_counts(record) : error;
-    error = error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
-    return error == 0 ? gpu_kinds_check(&values->gpu_kinds, values->gpu.on, STATUS_FAILED) : error;
+    return error == 0 ? gpu_check(&values->gpu, STATUS_FAILED) : error;
 }
 
 static void describe(struct record *record)
@@ -439,26 +432,26 @@ static const struct option_spec options[] = {
      "stop recording after TIME; the command goes on", NULL},
     CAPTURE_OPTION(offsetof(struct record_values, capture)),
     OPTIONS_GROUP("samples and waits"),
-    SAMPLING_OPTIONS(offsetof(struct record_values, sampling)),
-    {"no-sample", 0, OPTION_FLAG, offsetof(struct record_values, sampling.none), NULL,
-     "record annotations only", NULL},
+    RATE_OPTION(offsetof(struct record_values, sampling)),
+    OFF_CPU_OPTION(offsetof(struct record_values, sampling)),
+    SAMPLING_OPTION(offsetof(struct record_values, sampling)),
     OPTIONS_GROUP("ranges"),
     FILTER_OPTIONS(offsetof(struct record_values, filter)),
     RANGE_OPTIONS(offsetof(struct record_values, range)),
     OPTIONS_GROUP("Python"),
     PYTHON_OPTIONS(offsetof(struct record_values, python)),
-    TRACING_OPTIONS(offsetof(struct record_values, trace), TRACING_MODES),
+    TRACING_OPTIONS(offsetof(struct record_values, trace)),
     OPTIONS_GROUP("GPUs"),
     GPU_OPTIONS(offsetof(struct record_values, gpu)),
     OPTIONS_MORE_GROUP("GPU details"),
     GPU_DETAIL_OPTIONS(offsetof(struct record_values, gpu)),
-    {"no-gpu-counters", 0, OPTION_FLAG, offsetof(struct record_values, no_counters), NULL,
-     "with --gpu, leave out utilisation, memory, power, clocks and temperature", NULL},
-    GPU_KINDS_OPTIONS(offsetof(struct record_values, gpu_kinds)),
+    GPU_FLAG(offsetof(struct record_values, gpu), "-counters", no_counters,
+             "record no utilisation, memory, power, clocks and temperature"),
     OPTIONS_MORE_GROUP("Python tracing details"),
     TRACING_DETAIL_OPTIONS(offsetof(struct record_values, trace)),
     OPTIONS_MORE_GROUP("sampling, buffers and pictures"),
-    SAMPLING_DETAIL_OPTIONS(offsetof(struct record_values, sampling)),
+    OFF_CPU_DETAIL_OPTIONS(offsetof(struct record_values, sampling)),
+    SOURCE_OPTION(offsetof(struct record_values, sampling)),
     VOLUME_OPTION(offsetof(struct record_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
      "buffer of each process (default 16M)", NULL},

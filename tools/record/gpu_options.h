@@ -13,42 +13,59 @@
 #include <stdint.h>
 
 struct gpu_values {
-    bool on, nodes;
-    const char *window, *stacks;
-    double budget; /* percent; 0: without a limit */
+    const char *list;   /* NULL: without --gpu */
+    const char *window; /* --gpu-window */
+    double budget;      /* percent; 0: without a limit */
+    uint64_t pc_period;
+    bool off, nodes, driver, no_runtime, events, unified, pc, no_stacks, all_stacks, no_counters;
 };
 
 /* Entries of an option table; `at` is the offset of the struct gpu_values. */
 #define GPU_OPTIONS(at)                                                                            \
     {                                                                                              \
-        "gpu", 0, OPTION_FLAG, (at) + offsetof(struct gpu_values, on), NULL,                       \
-            "record kernels, copies and graphs of NVIDIA GPUs", NULL                               \
+        "gpu", 0, OPTION_PARTS, (at) + offsetof(struct gpu_values, list), "[=LIST]",               \
+            "record kernels, copies, graphs and CUDA calls of NVIDIA GPUs; LIST: see GPU details", \
+            NULL                                                                                   \
+    }
+
+#define GPU_FLAG(at, part, field, help)                                                            \
+    {                                                                                              \
+        "gpu=" part, 0, OPTION_FLAG, (at) + offsetof(struct gpu_values, field), NULL, help, NULL   \
     }
 
 /* The rarely used ones; `at` as above. */
 #define GPU_DETAIL_OPTIONS(at)                                                                     \
-    {"gpu-nodes", 0,                                                                               \
-     OPTION_FLAG, (at) + offsetof(struct gpu_values, nodes),                                       \
-     NULL,        "record each kernel of a CUDA graph instead of whole graphs",                    \
-     NULL},                                                                                        \
-        {"gpu-window",                                                                             \
+    {"gpu-window",                                                                                 \
+     0,                                                                                            \
+     OPTION_TEXT,                                                                                  \
+     (at) + offsetof(struct gpu_values, window),                                                   \
+     "WINDOW",                                                                                     \
+     "when to record GPUs: all, profiler, set, signal:USR2, range:NAME, step:NAME:every=N, "       \
+     "schedule:NAME:wait=N,warmup=N,active=N, slow:NAME:over=MS",                                  \
+     "all"},                                                                                       \
+        GPU_FLAG(at, "nodes", nodes,                                                               \
+                 "record each kernel of a CUDA graph instead of whole graphs"),                    \
+        GPU_FLAG(at, "driver", driver, "also record calls of the CUDA driver API"),                \
+        GPU_FLAG(at, "-runtime", no_runtime, "record no calls of the CUDA runtime API"),           \
+        GPU_FLAG(at, "events", events, "also record CUDA events"),                                 \
+        GPU_FLAG(at, "unified-memory", unified,                                                    \
+                 "also record migrations and page faults of unified memory"),                      \
+        GPU_FLAG(at, "pc", pc, "also sample where and why warps stall in kernels"),                \
+        {"gpu=pc-period",                                                                          \
          0,                                                                                        \
-         OPTION_TEXT,                                                                              \
-         (at) + offsetof(struct gpu_values, window),                                               \
-         "WINDOW",                                                                                 \
-         "when to record GPUs: all, profiler, set, signal:USR2, range:NAME, step:NAME:every=N, "   \
-         "schedule:NAME:wait=N,warmup=N,active=N, slow:NAME:over=MS",                              \
-         "all"},                                                                                   \
-        {"gpu-stacks",                                                                             \
-         0,                                                                                        \
-         OPTION_CHOICE,                                                                            \
-         (at) + offsetof(struct gpu_values, stacks),                                               \
-         "sampled|exact|off",                                                                      \
-         "take the stack of one launch of many, of all, or of none",                               \
-         "sampled"},                                                                               \
+         OPTION_COUNT,                                                                             \
+         (at) + offsetof(struct gpu_values, pc_period),                                            \
+         "N",                                                                                      \
+         "with pc: a sample every 2^N cycles of a multiprocessor, N from 5 to 31",                 \
+         NULL},                                                                                    \
+        GPU_FLAG(at, "all-stacks", all_stacks,                                                     \
+                 "record the stack of every launch; by default, of a sample of them"),             \
+        GPU_FLAG(at, "-stacks", no_stacks, "record no stacks of launches"),                        \
     {                                                                                              \
-        "gpu-budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
-            "record less of GPUs if that costs more of the time; a job that runs already: 1", NULL \
+        "gpu=budget", 0, OPTION_NUMBER, (at) + offsetof(struct gpu_values, budget), "PERCENT",     \
+            "record less of GPUs if that costs more of the program's time; in a job that attach "  \
+            "records: 1",                                                                          \
+            NULL                                                                                   \
     }
 
 /* 0, or a message was printed: returns `status`. */
@@ -62,65 +79,19 @@ void gpu_warn(const struct gpu_values *values);
  * of the machine's GPUs are read. */
 enum { GPU_JOB_BUDGET = 1, GPU_COUNTERS_HZ = 10 };
 
-enum { GPU_VARIABLES_MAX = 5 };
+enum { GPU_VARIABLES_MAX = 6 };
 
 struct gpu_environment {
     struct child_variable variables[GPU_VARIABLES_MAX];
-    char library[PATH_MAX], budget[32], words[64];
+    char library[PATH_MAX], budget[32], words[64], kinds[64];
 };
 
-/* Sets the collector's options for stacks of launches. `library`: must outlive the collector. */
+/* Sets the collector's options for GPU counters and stacks of launches. `library`: must outlive the
+ * collector. */
 void gpu_apply(const struct gpu_values *values, char library[PATH_MAX],
                struct collector_options *options);
 
 /* Like python_environment. */
 size_t gpu_environment(const struct gpu_values *values, struct gpu_environment *environment);
-
-/* Records of GPUs other than kernels, copies, sets and graphs. */
-struct gpu_kinds_values {
-    const char *api;
-    bool events, unified, pc;
-    uint64_t pc_period;
-};
-
-/* Entries of an option table; `at` is the offset of the struct gpu_kinds_values. */
-#define GPU_KINDS_OPTIONS(at)                                                                      \
-    {"gpu-api",                                                                                    \
-     0,                                                                                            \
-     OPTION_CHOICE,                                                                                \
-     (at) + offsetof(struct gpu_kinds_values, api),                                                \
-     "runtime|driver|all|off",                                                                     \
-     "with --gpu: which of the program's calls of CUDA are recorded",                              \
-     "runtime"},                                                                                   \
-        {"gpu-events", 0,                                                                          \
-         OPTION_FLAG,  (at) + offsetof(struct gpu_kinds_values, events),                           \
-         NULL,         "with --gpu: also events that are recorded into streams",                   \
-         NULL},                                                                                    \
-        {"gpu-unified-memory",                                                                     \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         (at) + offsetof(struct gpu_kinds_values, unified),                                        \
-         NULL,                                                                                     \
-         "with --gpu: also unified memory that moves, and its page faults",                        \
-         NULL},                                                                                    \
-        {"gpu-pc",    0,                                                                           \
-         OPTION_FLAG, (at) + offsetof(struct gpu_kinds_values, pc),                                \
-         NULL,        "with --gpu: also where in kernels warps stall, and why",                    \
-         NULL},                                                                                    \
-    {                                                                                              \
-        "gpu-pc-period", 0, OPTION_COUNT, (at) + offsetof(struct gpu_kinds_values, pc_period),     \
-            "N", "one such sample in 2^N cycles of a multiprocessor, N from 5 to 31", NULL         \
-    }
-
-/* 0, or a message was printed: returns `status`. */
-int gpu_kinds_check(const struct gpu_kinds_values *values, bool on, int status);
-
-struct gpu_kinds_environment {
-    char words[64];
-};
-
-/* The variable of a command with recorded GPUs. It points into *environment. */
-struct child_variable gpu_kinds_variable(const struct gpu_kinds_values *values,
-                                         struct gpu_kinds_environment *environment);
 
 #endif

@@ -15,15 +15,15 @@ static void add(struct job_environment *environment, const struct child_variable
     environment->count += count;
 }
 
-/* Enables GPUs too, if libannot-gpu is installed and --no-gpu is not given: until a recording
+/* Enables GPUs too, if libannot-gpu is installed and --gpu=off is not given: until a recording
  * starts, the cost is a thread that polls rarely. */
 static struct gpu_values gpu_of(const struct job_values *values)
 {
     struct gpu_values gpu = values->gpu;
     char path[PATH_MAX];
-    if (!gpu.on && !values->no_gpu)
-        gpu.on = library_of_annot("libannot-gpu.so", path);
-    if (gpu.on && gpu.budget == 0)
+    if (!gpu.list && library_of_annot("libannot-gpu.so", path))
+        gpu.list = "";
+    if (gpu.list && gpu.budget == 0)
         gpu.budget = GPU_JOB_BUDGET;
     return gpu;
 }
@@ -32,8 +32,6 @@ int job_environment(const struct job_values *values, int status,
                     struct job_environment *environment)
 {
     const struct gpu_values gpu = gpu_of(values);
-    if (values->gpu.on && values->no_gpu)
-        return cmd_fail(status, "options --gpu and --no-gpu: one of them");
     int error = python_check(&values->python, status);
     if (error == 0)
         error = gpu_check(&gpu, status);

@@ -13,7 +13,6 @@ struct job_values {
     struct python_values python;
     struct inject_values inject;
     struct gpu_values gpu;
-    bool no_gpu;
 };
 
 /* Entries of an option table; `at` is the offset of the struct job_values. */
@@ -22,10 +21,8 @@ struct job_values {
         INJECT_OPTIONS((at) + offsetof(struct job_values, inject)),                                \
         GPU_OPTIONS((at) + offsetof(struct job_values, gpu)),                                      \
         GPU_DETAIL_OPTIONS((at) + offsetof(struct job_values, gpu)),                               \
-    {                                                                                              \
-        "no-gpu", 0, OPTION_FLAG, (at) + offsetof(struct job_values, no_gpu), NULL,                \
-            "load nothing into programs that use CUDA", NULL                                       \
-    }
+        GPU_FLAG((at) + offsetof(struct job_values, gpu), "off", off,                              \
+                 "load nothing into programs that use CUDA")
 
 enum { JOB_VARIABLES_MAX = PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX };
 

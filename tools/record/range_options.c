@@ -81,7 +81,7 @@ int range_check(const struct range_values *values, const struct sampling_values 
             return fail_source(values->specs.items[i].text, status);
     for (uint32_t i = 0; i < values->specs.count; i++)
         is_native |= !is_python(values->specs.items[i].text, NULL);
-    if (is_native && sampling_rung_max(sampling->rung) < SAMPLING_BPF)
+    if (is_native && sampling_rung_max(sampling->rung) == SAMPLING_REMOTE)
         return cmd_fail(status, "option --range: only with eBPF, which --sampling %s leaves out",
                         sampling->rung);
     return 0;

@@ -45,6 +45,11 @@ int volume_check(uint64_t bytes, int status)
     return cmd_fail(status, "option --volume-size: at least 1M");
 }
 
+static bool is_every_wait(const struct sampling_values *values)
+{
+    return values->all_waits || (values->waits && !*values->waits);
+}
+
 int sampling_check(const struct sampling_values *values, int status)
 {
     if (values->frequency_hz == 0)
@@ -57,19 +62,19 @@ int sampling_check(const struct sampling_values *values, int status)
                         "option --rate: at most %d samples a second\n--rate 999 shows what "
                         "takes milliseconds; for shorter work, annotate it",
                         FREQUENCY_MAX);
-    if (values->rate == 0 || values->rate > RATE_MAX)
+    if (values->waits_hz == 0 || values->waits_hz > RATE_MAX)
         return cmd_fail(status,
-                        "option --off-cpu-rate: a number from 1 to %d\nthe default is "
+                        "option --off-cpu=rate: a number from 1 to %d\nthe default is "
                         "500000 waits a second",
                         RATE_MAX);
-    if (values->off_cpu && values->no_off_cpu)
-        return cmd_fail(status, "options --off-cpu and --no-off-cpu: use only one\nwithout them, "
+    if (is_every_wait(values) && values->no_waits)
+        return cmd_fail(status, "option --off-cpu: all and none: use only one\nwithout them, "
                                 "waits of 1ms and more are recorded");
-    if (values->off_cpu && values->none)
+    if (is_every_wait(values) && is_unsampled(values))
         return cmd_fail(status,
-                        "options --off-cpu and --no-sample: use only one\nwaits are sampled "
+                        "options --off-cpu and --sampling none: use only one\nwaits are sampled "
                         "as well");
-    if (values->frequency_hz > FREQUENCY_SENSIBLE && !values->none)
+    if (values->frequency_hz > FREQUENCY_SENSIBLE && !is_unsampled(values))
         cmd_note("%u samples a second slow busy threads down and distort the recording\n"
                  "--rate 999 costs about 2 %%",
                  (unsigned)values->frequency_hz);
@@ -80,17 +85,23 @@ int sampling_check(const struct sampling_values *values, int status)
 static int64_t threshold_of(const struct sampling_values *values)
 {
     bool given = values->threshold_ns != THRESHOLD_DEFAULT_NS;
-    return values->off_cpu && !given ? 0 : values->threshold_ns;
+    return is_every_wait(values) && !given ? 0 : values->threshold_ns;
 }
 
 void sampling_apply(const struct sampling_values *values, struct collector_options *options)
 {
-    options->sample_hz = values->none ? 0 : (uint32_t)values->frequency_hz;
-    options->off_cpu = !values->no_off_cpu && !values->none;
+    bool none = is_unsampled(values);
+    options->sample_hz = none ? 0 : (uint32_t)values->frequency_hz;
+    options->off_cpu = !values->no_waits && !none;
     options->off_cpu_threshold_ns = threshold_of(values);
-    options->off_cpu_rate_max = (uint32_t)values->rate;
-    options->rung_max = sampling_rung_max(values->rung);
+    options->off_cpu_rate_max = (uint32_t)values->waits_hz;
+    options->rung_max = none ? SAMPLING_BPF : sampling_rung_max(values->rung); /* for ranges */
     options->no_source = values->no_source;
+}
+
+bool is_unsampled(const struct sampling_values *values)
+{
+    return strcmp(values->rung, "none") == 0;
 }
 
 enum sampling_rung sampling_rung_max(const char *word)

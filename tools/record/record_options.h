@@ -38,59 +38,75 @@ int volume_check(uint64_t bytes, int status);
 
 struct sampling_values {
     uint64_t frequency_hz;
-    bool none;                /* --no-sample */
-    bool off_cpu, no_off_cpu; /* all waits, no waits; neither: waits of at least threshold_ns */
+    const char *waits;        /* the parts of --off-cpu; NULL: waits of at least threshold_ns */
+    bool all_waits, no_waits; /* --off-cpu=all, =none */
     int64_t threshold_ns;
-    uint64_t rate;
+    uint64_t waits_hz;
     const char *rung;
     bool no_source;
 };
 
 /* Entries of an option table; `at` is the offset of the struct sampling_values. */
-#define SAMPLING_OPTIONS(at)                                                                       \
-    {"rate",       'r',                                                                            \
-     OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz),                          \
-     "HZ",         "samples per second of each running thread",                                    \
-     "99"},                                                                                        \
-        {"off-cpu",   0,                                                                           \
-         OPTION_FLAG, (at) + offsetof(struct sampling_values, off_cpu),                            \
-         NULL,        "record every wait, however short",                                          \
-         NULL},                                                                                    \
+#define RATE_OPTION(at)                                                                            \
     {                                                                                              \
-        "no-off-cpu", 0, OPTION_FLAG, (at) + offsetof(struct sampling_values, no_off_cpu), NULL,   \
-            "record no waits", NULL                                                                \
+        "rate", 'r', OPTION_COUNT, (at) + offsetof(struct sampling_values, frequency_hz), "HZ",    \
+            "samples per second of each running thread", "99"                                      \
     }
 
-/* The rarely used ones; `at` as above. */
-#define SAMPLING_DETAIL_OPTIONS(at)                                                                \
-    {"off-cpu-threshold",                                                                          \
-     0,                                                                                            \
-     OPTION_TIME,                                                                                  \
-     (at) + offsetof(struct sampling_values, threshold_ns),                                        \
-     "TIME",                                                                                       \
-     "record only waits of at least TIME",                                                         \
-     "1ms"},                                                                                       \
-        {"off-cpu-rate",                                                                           \
-         0,                                                                                        \
-         OPTION_COUNT,                                                                             \
-         (at) + offsetof(struct sampling_values, rate),                                            \
-         "N",                                                                                      \
-         "record at most N waits per second",                                                      \
-         "500000"},                                                                                \
-        {"no-source", 0,                                                                           \
-         OPTION_FLAG, (at) + offsetof(struct sampling_values, no_source),                          \
-         NULL,        "keep no text of source files in the recording",                             \
-         NULL},                                                                                    \
+#define OFF_CPU_OPTION(at)                                                                         \
+    {                                                                                              \
+        "off-cpu", 0, OPTION_PARTS, (at) + offsetof(struct sampling_values, waits), "[=LIST]",     \
+            "record every wait, however short; --off-cpu=none records no waits; by default, "      \
+            "waits of 1ms and more are recorded",                                                  \
+            NULL                                                                                   \
+    }
+
+#define SAMPLING_OPTION(at)                                                                        \
     {                                                                                              \
         "sampling", 0, OPTION_CHOICE, (at) + offsetof(struct sampling_values, rung),               \
             "bpf|remote|none",                                                                     \
-            "the best way of sampling to try: with eBPF, from outside (remote), or none", "bpf"    \
+            "the best way of sampling to try: eBPF, reading memory from outside (remote), or "     \
+            "none "                                                                                \
+            "(annotations only)",                                                                  \
+            "bpf"                                                                                  \
+    }
+
+#define SOURCE_OPTION(at)                                                                          \
+    {                                                                                              \
+        "no-source", 0, OPTION_FLAG, (at) + offsetof(struct sampling_values, no_source), NULL,     \
+            "keep no text of source files in the recording", NULL                                  \
+    }
+
+/* The rarely used parts of --off-cpu; `at` as above. */
+#define OFF_CPU_DETAIL_OPTIONS(at)                                                                 \
+    {"off-cpu=all", 0,                                                                             \
+     OPTION_FLAG,   (at) + offsetof(struct sampling_values, all_waits),                            \
+     NULL,          "record every wait, however short: the same as --off-cpu",                     \
+     NULL},                                                                                        \
+        {"off-cpu=none",                                                                           \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         (at) + offsetof(struct sampling_values, no_waits),                                        \
+         NULL,                                                                                     \
+         "record no waits",                                                                        \
+         NULL},                                                                                    \
+        {"off-cpu=min", 0,                                                                         \
+         OPTION_TIME,   (at) + offsetof(struct sampling_values, threshold_ns),                     \
+         "TIME",        "record only waits of at least TIME",                                      \
+         "1ms"},                                                                                   \
+    {                                                                                              \
+        "off-cpu=rate", 0, OPTION_COUNT, (at) + offsetof(struct sampling_values, waits_hz), "N",   \
+            "record at most N waits per second", "500000"                                          \
     }
 
 /* 0, or a message was printed: returns `status`. */
 int sampling_check(const struct sampling_values *values, int status);
 
-/* Sets the sampling fields of `options`, leaving the others. */
+/* Returns true if threads are not sampled: --sampling none. */
+bool is_unsampled(const struct sampling_values *values);
+
+/* Sets the sampling fields of `options`, leaving the others. The sampler of a recording without
+ * samples may still record ranges with eBPF. */
 void sampling_apply(const struct sampling_values *values, struct collector_options *options);
 enum sampling_rung sampling_rung_max(const char *word);
 

@@ -17,27 +17,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_off(const struct tracing_values *values)
-{
-    return values->functions && strcmp(values->functions, "off") == 0;
-}
-
 bool trace_ask_wanted(const struct tracing_values *values)
 {
-    return values->functions || values->lines || values->select || values->c_calls ||
-           values->max_depth > 0 || values->least_ns > 0 || values->arguments || values->results ||
-           values->exceptions || values->ranges;
+    return values->functions || values->lines || values->select;
 }
 
 bool trace_ask_is_on(const struct tracing_values *values)
 {
-    return values->lines || (values->functions && !is_off(values));
+    return values->lines || (values->functions && !values->off);
 }
 
 static struct tracing_values without_off(const struct tracing_values *values)
 {
     struct tracing_values copy = *values;
-    if (is_off(values))
+    if (values->off)
         copy.functions = NULL;
     return copy;
 }

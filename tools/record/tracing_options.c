@@ -12,22 +12,6 @@
 
 enum { PATTERNS_SIZE = 1900, LEAST_NS_MAX = 1000000000 };
 
-/* Returns the first given option that requires --trace-functions; NULL: all are at their
- * defaults. */
-static const char *given(const struct tracing_values *values)
-{
-    return values->c_calls                       ? "--c-calls"
-           : values->select                      ? "--trace-select"
-           : strcmp(values->library, "all") != 0 ? "--trace-stdlib"
-           : values->max_depth > 0               ? "--trace-depth"
-           : values->least_ns > 0                ? "--min-duration"
-           : values->ranges                      ? "--trace-ranges"
-           : values->arguments                   ? "--trace-args"
-           : values->results                     ? "--trace-return"
-           : values->exceptions                  ? "--trace-exceptions"
-                                                 : NULL;
-}
-
 static int check_patterns(const char *option, const char *list, int status)
 {
     if (list && strchr(list, '\n'))
@@ -37,14 +21,48 @@ static int check_patterns(const char *option, const char *list, int status)
     return 0;
 }
 
+static int check_modes(const struct tracing_values *values, int status)
+{
+    if (values->exact + values->adaptive + values->aggregate + values->off > 1)
+        return cmd_fail(status,
+                        "option --trace-functions: exact, adaptive, aggregate%s: use only "
+                        "one",
+                        values->off ? ", off" : "");
+    if (values->no_library && values->library_entry)
+        return cmd_fail(status, "option --trace-functions: -stdlib and stdlib-entry: use only one");
+    return 0;
+}
+
 /* Without short calls, estimates and counts of all calls would be wrong. */
 static int check_least(const struct tracing_values *values, int status)
 {
-    if (values->least_ns > 0 && values->functions && strcmp(values->functions, "exact") != 0)
-        return cmd_fail(status, "option --min-duration: only with --trace-functions=exact\n"
+    if (values->least_ns > 0 && !values->exact)
+        return cmd_fail(status, "option --trace-functions=min: only with exact: "
+                                "--trace-functions=exact,min=TIME\n"
                                 "aggregate takes no room for calls, short ones or long ones");
     if (values->least_ns > LEAST_NS_MAX)
-        return cmd_fail(status, "option --min-duration: 1s at most");
+        return cmd_fail(status, "option --trace-functions=min: 1s at most");
+    return 0;
+}
+
+static int check_parts(const struct tracing_values *values, int status)
+{
+    if (check_modes(values, status) != 0)
+        return status;
+    if (values->aggregate && (values->arguments || values->results || values->exceptions))
+        return cmd_fail(status,
+                        "option --trace-functions: %s: not with aggregate\n"
+                        "calls that are only counted have no values: use exact",
+                        values->arguments ? "args"
+                        : values->results ? "return"
+                                          : "exceptions");
+    if (check_least(values, status) != 0)
+        return status;
+    if (values->ranges && !values->aggregate)
+        return cmd_fail(status, "option --trace-functions=ranges: only with aggregate\n"
+                                "in other modes each recorded call shows its range");
+    if (values->max_depth > UINT32_MAX)
+        return cmd_fail(status, "option --trace-functions=depth: no program nests that deep");
     return 0;
 }
 
@@ -52,30 +70,17 @@ int tracing_check(const struct tracing_values *values, const struct python_value
                   int status)
 {
     const char *parts = python->parts ? python->parts : getenv("ANNOT_PYTHON");
-    if (!values->functions && given(values))
-        return cmd_fail(status, "option %s: only with --trace-functions", given(values));
+    if (!values->functions && values->select)
+        return cmd_fail(status, "option --trace-select: only with --trace-functions");
     if (!values->functions && !values->lines)
         return 0;
     if (parts && strcmp(parts, "none") == 0)
         return cmd_fail(status,
-                        "option %s: not with --python none\npyannot tells of calls and "
-                        "lines, and that keeps it out",
+                        "option %s: not with --python none\nit keeps out pyannot, which traces "
+                        "calls and lines",
                         values->functions ? "--trace-functions" : "--trace-lines");
-    if (values->functions && strcmp(values->functions, "aggregate") == 0 &&
-        (values->arguments || values->results || values->exceptions))
-        return cmd_fail(status,
-                        "option %s: not with --trace-functions=aggregate\n"
-                        "calls that are only counted have no values: use exact",
-                        values->arguments ? "--trace-args"
-                        : values->results ? "--trace-return"
-                                          : "--trace-exceptions");
-    if (check_least(values, status) != 0)
+    if (check_parts(values, status) != 0)
         return status;
-    if (values->ranges && (!values->functions || strcmp(values->functions, "aggregate") != 0))
-        return cmd_fail(status, "option --trace-ranges: only with --trace-functions=aggregate\n"
-                                "where each call is recorded, it is known in which range it was");
-    if (values->max_depth > UINT32_MAX)
-        return cmd_fail(status, "option --trace-depth: no program nests that deep");
     return check_patterns("--trace-select", values->select, status) ||
                    check_patterns("--trace-lines", values->lines, status)
                ? status
@@ -84,13 +89,12 @@ int tracing_check(const struct tracing_values *values, const struct python_value
 
 int tracing_check_capture(const struct tracing_values *values, const char *range, int status)
 {
-    bool sums = values->functions && strcmp(values->functions, "aggregate") == 0;
-    if (!range || (!sums && !values->lines))
+    if (!range || (!values->aggregate && !values->lines))
         return 0;
     return cmd_fail(status,
                     "option %s: not with --capture-range\nwhat is counted is one sum of the whole "
                     "run; --trace-functions=exact records the calls inside of a range",
-                    sums ? "--trace-functions=aggregate" : "--trace-lines");
+                    values->aggregate ? "--trace-functions=aggregate" : "--trace-lines");
 }
 
 /* Without a selection all functions are traced. */
@@ -103,6 +107,14 @@ static void add_selection(struct text *text, const struct tracing_values *values
         text_format(text, "\nselect=%s%s%s", selected, *selected && *ranges ? "," : "", ranges);
 }
 
+/* Ranges alone are calls of the selected functions, all of which are recorded. */
+static const char *mode_of(const struct tracing_values *values)
+{
+    if (values->aggregate)
+        return "aggregate";
+    return values->exact || !values->functions ? "exact" : "adaptive";
+}
+
 size_t tracing_environment(const struct tracing_values *values, const char *ranges,
                            struct tracing_environment *environment)
 {
@@ -111,10 +123,12 @@ size_t tracing_environment(const struct tracing_values *values, const char *rang
         environment->variable = (struct child_variable){"ANNOT_TRACE", ""};
         return getenv("ANNOT_TRACE") != NULL;
     }
-    text_format(&text, "stdlib=%s", values->library);
-    const char *mode = values->functions ? values->functions : *ranges ? "exact" : NULL;
-    if (mode)
-        text_format(&text, "\nfunctions=%.*s", (int)strcspn(mode, "|"), mode);
+    text_format(&text, "stdlib=%s",
+                values->no_library      ? "off"
+                : values->library_entry ? "box"
+                                        : "all");
+    if (values->functions || *ranges)
+        text_format(&text, "\nfunctions=%s", mode_of(values));
     if (values->c_calls)
         text_format(&text, "\nc-calls=1");
     if (values->captured)

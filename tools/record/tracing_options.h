@@ -14,29 +14,27 @@
 struct python_values;
 
 struct tracing_values {
-    const char
-        *functions; /* NULL: not traced; a word, or several words, of which the first counts */
+    const char *functions; /* the parts of --trace-functions; NULL: calls are not traced */
     const char *select;
     const char *lines; /* NULL: not traced */
-    const char *library;
     uint64_t max_depth;
-    int64_t least_ns; /* least duration of a call; 0: all */
-    bool c_calls;
+    int64_t least_ns;                /* least duration of a call; 0: all */
+    bool exact, adaptive, aggregate; /* at most one; adaptive if none */
+    bool off;                        /* annot set, annot attach: stop tracing */
+    bool no_library, library_entry, c_calls;
     bool arguments, results, exceptions, ranges;
     bool captured; /* the recording covers certain ranges only: --capture-range */
 };
 
-#define TRACING_MODES "adaptive|exact|aggregate"
-
-/* Entries of an option table; `at` is the offset of the struct tracing_values, `modes` the words of
- * --trace-functions. */
-#define TRACING_OPTIONS(at, modes)                                                                 \
+/* Entries of an option table; `at` is the offset of the struct tracing_values. */
+#define TRACING_OPTIONS(at)                                                                        \
     {"trace-functions",                                                                            \
      0,                                                                                            \
-     OPTION_MODE,                                                                                  \
+     OPTION_PARTS,                                                                                 \
      (at) + offsetof(struct tracing_values, functions),                                            \
-     modes,                                                                                        \
-     "record every call of Python: all but tiny functions, all, or their counts and times alone",  \
+     "[=LIST]",                                                                                    \
+     "record calls of Python functions: exact (all), adaptive (the default: leaves out tiny "      \
+     "functions) or aggregate (counts and times only); LIST: see Python tracing details",          \
      NULL},                                                                                        \
         {"trace-select",                                                                           \
          0,                                                                                        \
@@ -52,53 +50,43 @@ struct tracing_values {
             NULL                                                                                   \
     }
 
+#define TRACING_FLAG(at, part, field, help)                                                        \
+    {                                                                                              \
+        "trace-functions=" part, 0, OPTION_FLAG, (at) + offsetof(struct tracing_values, field),    \
+            NULL, help, NULL                                                                       \
+    }
+
 /* The rarely used ones; `at` as above. */
 #define TRACING_DETAIL_OPTIONS(at)                                                                 \
-    {"trace-stdlib", 0,                                                                            \
-     OPTION_CHOICE,  (at) + offsetof(struct tracing_values, library),                              \
-     "all|box|off",  "calls of the standard library: all, only those from outside of it, or none", \
-     "all"},                                                                                       \
-        {"trace-depth", 0,                                                                         \
-         OPTION_COUNT,  (at) + offsetof(struct tracing_values, max_depth),                         \
-         "N",           "leave out calls inside of more than N others",                            \
+    TRACING_FLAG(at, "exact", exact, "record every call"),                                         \
+        TRACING_FLAG(at, "adaptive", adaptive, "record all calls but those of tiny functions"),    \
+        TRACING_FLAG(at, "aggregate", aggregate, "record only counts and times of calls"),         \
+        TRACING_FLAG(at, "args", arguments, "record arguments: 0.1 to 0.2 us a call"),             \
+        TRACING_FLAG(at, "return", results, "record return values"),                               \
+        TRACING_FLAG(at, "exceptions", exceptions,                                                 \
+                     "record a mark where a call raises an exception, and the exception that "     \
+                     "ends a call"),                                                               \
+        TRACING_FLAG(at, "c-calls", c_calls, "also record calls of functions written in C"),       \
+        TRACING_FLAG(at, "-stdlib", no_library, "record no calls of the standard library"),        \
+        TRACING_FLAG(at, "stdlib-entry", library_entry,                                            \
+                     "of the standard library, record only calls from outside it"),                \
+        {"trace-functions=depth",                                                                  \
+         0,                                                                                        \
+         OPTION_COUNT,                                                                             \
+         (at) + offsetof(struct tracing_values, max_depth),                                        \
+         "N",                                                                                      \
+         "leave out calls nested in more than N others",                                           \
          NULL},                                                                                    \
-        {"min-duration",                                                                           \
+        {"trace-functions=min",                                                                    \
          0,                                                                                        \
          OPTION_TIME,                                                                              \
          (at) + offsetof(struct tracing_values, least_ns),                                         \
          "TIME",                                                                                   \
-         "with --trace-functions=exact, leave out calls shorter than that: saves space, hardly "   \
-         "time",                                                                                   \
+         "with exact: leave out calls shorter than TIME, which saves space but hardly any time",   \
          NULL},                                                                                    \
-        {"trace-ranges",                                                                           \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         (at) + offsetof(struct tracing_values, ranges),                                           \
-         NULL,                                                                                     \
-         "with aggregate: count calls by the range that they are made in, too",                    \
-         NULL},                                                                                    \
-        {"trace-args", 0,                                                                          \
-         OPTION_FLAG,  (at) + offsetof(struct tracing_values, arguments),                          \
-         NULL,         "with each call, what its arguments were: 0.1 to 0.2 us each",              \
-         NULL},                                                                                    \
-        {"trace-return",                                                                           \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         (at) + offsetof(struct tracing_values, results),                                          \
-         NULL,                                                                                     \
-         "with each call, what it returned",                                                       \
-         NULL},                                                                                    \
-        {"trace-exceptions",                                                                       \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         (at) + offsetof(struct tracing_values, exceptions),                                       \
-         NULL,                                                                                     \
-         "a mark where a call raises an exception, and in each call which one left it",            \
-         NULL},                                                                                    \
-    {                                                                                              \
-        "c-calls", 0, OPTION_FLAG, (at) + offsetof(struct tracing_values, c_calls), NULL,          \
-            "with --trace-functions, also calls of functions that are not written in Python", NULL \
-    }
+        TRACING_FLAG(at, "ranges", ranges,                                                         \
+                     "with aggregate: count the calls of each range "                              \
+                     "separately")
 
 /* 0, or a message was printed: returns `status`. */
 int tracing_check(const struct tracing_values *values, const struct python_values *python,

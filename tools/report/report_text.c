@@ -191,8 +191,7 @@ static const char *nothing_text(const struct trace *trace)
                      "annot "
                      "dump\n-p PID shows what threads wait for at present."
                    : "Nothing was seen: hardly any CPU time was used. --rate 999 samples "
-                     "more often;\nwithout --no-off-cpu annot record also tells what is waited "
-                     "for.";
+                     "more often;\nwithout --off-cpu=none annot record also records waits.";
     case SAMPLING_REMOTE:
         return "Nothing was sampled: no Python code ran for long, and without eBPF no other code "
                "is "

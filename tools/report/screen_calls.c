@@ -213,10 +213,10 @@ static int put_elsewhere(const struct screen *screen, const struct calls_view *v
     char count[NUMBER_TEXT_SIZE], text[160];
     if (view->totals->outside_sums == 0)
         return 0;
-    snprintf(
-        text, sizeof(text),
-        "%s calls were counted elsewhere, or without their ranges, which --trace-ranges records",
-        number_count(view->totals->outside_sums, count));
+    snprintf(text, sizeof(text),
+             "%s calls were counted elsewhere, or without their ranges, which "
+             "--trace-functions=ranges records",
+             number_count(view->totals->outside_sums, count));
     fputs("\n", screen->out);
     screen_put_wrapped(screen, STYLE_PLAIN, text, 0);
     return 0;

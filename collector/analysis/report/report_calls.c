@@ -257,7 +257,7 @@ static int add_titles(const struct report *report, struct table *table)
              mode_text(report, totals));
     if (trace_fact_value(report->trace, TRACE_FACT_SHORT))
         table_add_note(
-            table, (struct table_note){.before = "(too short for --min-duration, and left out: ",
+            table, (struct table_note){.before = "(too short, and left out: ",
                                        .count = trace_fact_value(report->trace, TRACE_FACT_SHORT),
                                        .after = " calls; their time is their callers' own)"});
     if (totals->estimated_calls)
@@ -285,7 +285,7 @@ static int add_titles(const struct report *report, struct table *table)
     if (totals->outside_sums)
         table_add_note(table, (struct table_note){
                                   .before = "(counted elsewhere, or without their ranges, which "
-                                            "--trace-ranges records: ",
+                                            "--trace-functions=ranges records: ",
                                   .count = totals->outside_sums,
                                   .after = " calls)",
                                   .always = true,

@@ -512,7 +512,7 @@ static int add_kernels(struct report *report)
                                   .before = "graphs recorded as a whole: ",
                                   .count = totals->graph_count,
                                   .after = "; the names of their kernels are not known "
-                                           "(annot record --gpu-nodes)",
+                                           "(annot record --gpu=nodes)",
                               });
     return report_plain_title(table, "kernels of GPUs");
 }
@@ -772,7 +772,7 @@ static void add_notes(struct table *table, const struct gpu_stall_sums *sums)
          .after = ""},
         {.before = "times that the device's buffer was full, and samples were lost: ",
          .count = sums->full,
-         .after = " (annot record --gpu-pc-period N with a larger N)"},
+         .after = " (annot record --gpu=pc-period=N with a larger N)"},
         {.before = "samples at places for which there was no room: ",
          .count = sums->left_out,
          .after = ""},

@@ -94,8 +94,8 @@ class Annot(Tool):
     def start(self, recorded):
         command, environment = [str(self.program)], {"ANNOT_DIR": str(self.place / "annot")}
         if recorded:
-            command = [str(self.build / "tools/annot"), "record", "--no-sample", "--force", "-o",
-                       str(self.trace), "--", *command]
+            command = [str(self.build / "tools/annot"), "record", "--sampling=none", "--force",
+                       "-o", str(self.trace), "--", *command]
         return command, environment
 
     def size(self):

@@ -8,7 +8,8 @@ print(len(names) == len(set(names)), "record" in names, "help" in names)
 for command in table["commands"]:
     for option in command["options"]:
         assert option["kind"] in ("flag", "text", "count", "time", "size", "choice", "list",
-                                  "number", "command", "mode"), option
-        assert ("value" in option) != (option["kind"] in ("flag", "choice", "mode")), option
+                                  "number", "command", "parts"), option
+        assert ("value" in option) != (option["kind"] in ("flag", "choice")), option
+        assert ("parts" in option) == (option["kind"] == "parts") and option.get("parts") != []
 '
 annot help --json nothing

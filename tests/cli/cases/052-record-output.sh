@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-annot record --no-sample -o r.annot -- true
+annot record --sampling=none -o r.annot -- true
 echo $?
-annot record --no-sample -o r.annot -- true
+annot record --sampling=none -o r.annot -- true
 echo $?
-annot record --no-sample -o gone/r.annot -- true
+annot record --sampling=none -o gone/r.annot -- true
 echo $?
-annot record --no-sample --force -o . -- true
+annot record --sampling=none --force -o . -- true
 echo $?

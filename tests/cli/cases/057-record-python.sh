@@ -7,7 +7,7 @@ for place in bin env/bin; do
     chmod +x $place/python3
 done
 PATH=$PWD/bin:$PATH
-record() { annot record --no-sample -q --force -o r.annot "$@"; echo $?; }
+record() { annot record --sampling=none -q --force -o r.annot "$@"; echo $?; }
 
 echo 'print(1)' | tee plain.py > dir/plain.py
 printf '#!/bin/sh\necho own "$@"\n' | tee own.py > bin/command.py
@@ -29,13 +29,13 @@ VIRTUAL_ENV=$PWD/env record plain.py
 annot info r.annot | grep command | sed "s|$PWD/||"
 
 for wrong in plian.py nothing.py dir/plian.py 1234 r.annot "-m" "-qm json.tool" ./plain.annot; do
-    annot record --no-sample --force -o r.annot $wrong
+    annot record --sampling=none --force -o r.annot $wrong
     echo $?
 done
 annot record "plain.py 1"
 echo $?
-annot record -q --no-sample plain.py > /dev/null
-annot record -q --no-sample -m json.tool > /dev/null
+annot record -q --sampling=none plain.py > /dev/null
+annot record -q --sampling=none -m json.tool > /dev/null
 ls | grep annot | sed 's/[0-9]\{8\}-[0-9]*/DATE/'
 PATH=${PATH#*:} && annot=$(command -v annot) && PATH=$PWD/none
 $annot record plain.py

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # -o of another format: the recording is written next to it; without --force, files are kept.
 echo kept > there.svg
-annot record --no-sample -o there.svg -- echo out
+annot record --sampling=none -o there.svg -- echo out
 echo $?
-annot attach $$ --no-sample -o there.svg
+annot attach $$ --sampling=none -o there.svg
 echo $?
 cat there.svg
 for name in nothing.svg nothing.json.gz nothing.perfetto-trace nothing.html; do
-    annot record --no-sample --force -o $name -- sh -c 'exit 3' 2> err
+    annot record --sampling=none --force -o $name -- sh -c 'exit 3' 2> err
     echo $?
 done
 ls *.*

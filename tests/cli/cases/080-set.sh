@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Rules are printed, changed, and refused if they have no meaning.
 run() {
-    annot record --no-sample --force -o a.annot "$@" 2>/dev/null
+    annot record --sampling=none --force -o a.annot "$@" 2>/dev/null
 }
 of_filter='s/^session .*/session/;s/^recording .*\//recording /'
 run -- sh -c 'annot set --disable noise; annot set --enable noise; annot set --reset' |

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Options after the command, files that are no recordings, recordings chosen by default.
-annot record -q --no-sample -o a.annot true
+annot record -q --sampling=none -o a.annot true
 for words in '-o none.annot' '--output=none.svg' '-o a.annot' '-o' '-o other.txt'; do
     echo "$words"
-    annot record --no-sample -o b.annot --force true $words 2>&1 | grep -A 1 'had the option'
+    annot record --sampling=none -o b.annot --force true $words 2>&1 | grep -A 1 'had the option'
 done
-annot record --no-sample -o b.annot --force sh -c 'exit 1' -o none.svg 2>&1 | grep 'had the option'
+annot record --sampling=none -o b.annot --force sh -c 'exit 1' -o none.svg 2>&1 |
+    grep 'had the option'
 echo 'print(1)' > x.py
 echo '<svg xmlns="http://www.w3.org/2000/svg"></svg>' > x.svg
 annot report x.py

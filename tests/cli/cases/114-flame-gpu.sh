@@ -9,5 +9,4 @@ annot flame --gpu-value bytes -o run.html run.annot
 annot flame --gpu-value colours run.annot
 annot export --gpu -f folded -o - run.annot
 annot export --gpu -f chrome -o - run.annot
-annot record --gpu-stacks exact -- true
 ls

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# --min-duration applies only to calls that are recorded one by one.
+# The limit of --trace-functions=min applies only to calls that are recorded one by one.
 annot record --min-duration 1ms -- true
-annot record --trace-functions --min-duration 1ms -- true
-annot record --trace-functions=aggregate --min-duration 1ms -- true
-annot record --trace-functions=exact --min-duration 2s -- true
-annot set --min-duration 1ms
+annot record --trace-functions=min=1ms -- true
+annot record --trace-functions=aggregate,min=1ms -- true
+annot record --trace-functions=exact,min=2s -- true
+annot record --trace-functions=exact,adaptive -- true
+annot record --trace-functions=-stdlib,stdlib-entry -- true
+annot set --trace-functions=min=1ms

@@ -29,7 +29,7 @@ def record(*options, library=True, seconds=1.5, **settings):
     folders = [str(NVML.parent)] if library else []
     environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(folders), "FAKE_NVML_LOG": str(log),
                    **settings}
-    done = subprocess.run([ANNOT, "record", "--force", "--no-sample", *options, "-o", out, "--",
+    done = subprocess.run([ANNOT, "record", "--force", "--sampling=none", *options, "-o", out, "--",
                            "sleep", str(seconds)], env=environment, capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 0, done
@@ -109,7 +109,7 @@ def attach_records_them_if_asked():
     out = replay.folder / "attached.annot"
     with subprocess.Popen(["sleep", "60"]) as program:
         done = subprocess.run([ANNOT, "attach", "--force", "-d", "0.5",
-                               "--gpu-counters", "-o", out, str(program.pid)],
+                               "--gpu=counters", "-o", out, str(program.pid)],
                               env={**os.environ, "LD_LIBRARY_PATH": str(NVML.parent)},
                               capture_output=True, text=True, timeout=60)
         program.kill()
@@ -118,7 +118,7 @@ def attach_records_them_if_asked():
 
 
 def they_are_left_out():
-    for options, settings in ((("--gpu", "--no-gpu-counters"), {}), ((), {}),
+    for options, settings in ((("--gpu=-counters",), {}), ((), {}),
                               (("--gpu",), {"library": False}),
                               (("--gpu",), {"FAKE_NVML_FAILS": "1"}),
                               (("--gpu",), {"FAKE_NVML_DEVICES": "0"})):

@@ -66,8 +66,8 @@ class Recorded:
         scene = shlex.quote(str(replay.file_of("streams")))
         each = [f"(sh -c 'echo {i} $$ >> {pids}; FAKE_GPUS=\"{gpus}\" exec {PROGRAM} {scene} none')"
                 for i, gpus in enumerate(programs)]
-        run(ANNOT, "record", "--force", "--no-sample", "--gpu", "-o", self.path, "--", "sh", "-c",
-            " & ".join(each) + " & wait", ANNOT_CUPTI=str(FAKE), FAKE_CUPTI=str(FAKE),
+        run(ANNOT, "record", "--force", "--sampling=none", "--gpu", "-o", self.path, "--", "sh",
+            "-c", " & ".join(each) + " & wait", ANNOT_CUPTI=str(FAKE), FAKE_CUPTI=str(FAKE),
             LD_LIBRARY_PATH=str(NVML.parent), FAKE_NVML_LOG=str(log), FAKE_BEFORE="20 sleep 0.4",
             **settings)
         lines = (line.split() for line in pids.read_text().splitlines())

@@ -58,8 +58,8 @@ def run(*words, **settings):
 
 def record(scene, folder, **settings):
     out = folder / f"{scene}.annot"
-    nodes = ["--gpu-nodes"] if scene == "graph-nodes" else []
-    run(ANNOT, "record", "--force", "--no-sample", "--gpu", *nodes, "-o", out, "--", PROGRAM,
+    nodes = ["--gpu=nodes"] if scene == "graph-nodes" else []
+    run(ANNOT, "record", "--force", "--sampling=none", "--gpu", *nodes, "-o", out, "--", PROGRAM,
         replay.file_of(scene), "none", **settings)
     return out
 

@@ -67,7 +67,7 @@ def make_rank(rank, scene, folder):
     out, to = replay.folder / f"rank{rank}.annot", folder / f"rank{rank}.json"
     environment = {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE),
                    "RANK": str(rank), "WORLD_SIZE": str(len(SCENES))}
-    for words in ["record", "--force", "--no-sample", "--gpu", "-o", out, "--", PROGRAM,
+    for words in ["record", "--force", "--sampling=none", "--gpu", "-o", out, "--", PROGRAM,
                   replay.file_of(scene), "none"], ["export", "--force", out, "-o", to]:
         subprocess.run([ANNOT, *words], env=environment, check=True, capture_output=True,
                        timeout=120)

@@ -26,9 +26,9 @@ ANNOT, FAKE, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 WARM = "warm"  # launched before everything else: annot finds the libraries around a launch
 # The frames before are ranges. clone3 has no name without the C library's debug symbols.
 OUTERMOST = re.compile(r"_start|clone3|libc\.so\.6\+0x.*|\[stack not sampled\]")
-NODES = ("--gpu-nodes", "--gpu-stacks", "exact")
-WHOLE = ("--gpu-stacks", "exact")
-NO_STACKS = ("--gpu-nodes", "--no-sample")
+NODES = ("--gpu=nodes,all-stacks",)
+WHOLE = ("--gpu=all-stacks",)
+NO_STACKS = ("--gpu=nodes", "--sampling=none")
 PERFETTO = """select h.tid as tid, sum(b.dur) as ns from flow f join slice a on a.id = f.slice_out
     join slice b on b.id = f.slice_in join thread_track k on k.id = a.track_id
     join thread h using (utid) where b.name != 'warm' group by 1"""
@@ -45,7 +45,7 @@ def record(scene, count, *options):
                           env={**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE)})
     told = [Launched(*json.loads(line)) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and told, done
-    if "--gpu-nodes" in options:
+    if any("nodes" in option for option in options):
         return told
     return [as_a_whole(each) for each in told]
 
@@ -190,14 +190,14 @@ def children_have_what_they_launch():
 
 
 def threads_that_only_launch_and_end_are_known():
-    for options in NODES, NO_STACKS, ("--policy", "overwrite", "--no-sample"):
+    for options in NODES, NO_STACKS, ("--policy", "overwrite", "--sampling=none"):
         told = record("short", 30, *options)
         check_sums(told)
         check_threads(told)
 
 
 def without_stacks_there_are_ranges_and_threads():
-    for options in NO_STACKS, ("--gpu-nodes", "--gpu-stacks", "off"), ("--sampling", "remote"):
+    for options in NO_STACKS, ("--gpu=nodes,-stacks",), ("--sampling", "remote"):
         told = record("before", 30, *options)
         check_sums(told)
         check_threads(told)
@@ -206,7 +206,7 @@ def without_stacks_there_are_ranges_and_threads():
 def one_of_many_tells_the_shares():
     """Compare with the exact time of each name that a thread launched in the same ranges, within 2
     %. The stated error is that of the total."""
-    told = record("graphs", 20000, "--gpu-nodes")
+    told = record("graphs", 20000, "--gpu=nodes")
     check_sums(told)
     found = sums(((tid_of(stack[1]), stack[-2], stack[-1]), ns)
                  for stack, ns in folded("--by", "thread"))

@@ -41,7 +41,7 @@ def run(*words):
 
 def record(scene, *options):
     out = replay.folder / f"{scene}{len(options)}.annot"
-    run(ANNOT, "record", "--force", "--no-sample", "--gpu", *options, "-o", out, "--", PROGRAM,
+    run(ANNOT, "record", "--force", "--sampling=none", "--gpu", *options, "-o", out, "--", PROGRAM,
         replay.file_of(scene), "none")
     return out
 
@@ -93,7 +93,7 @@ def check_launches(recording, database):
 
 def scenes_have_the_sums_of_queries():
     for scene in ("streams", "copies", "graph", "graph-nodes", "contexts", "sync"):
-        recording = record(scene, *(["--gpu-nodes"] if scene == "graph-nodes" else []))
+        recording = record(scene, *(["--gpu=nodes"] if scene == "graph-nodes" else []))
         database = export(recording)
         wanted = check_sums(recording, database)
         assert wanted, scene
@@ -105,7 +105,7 @@ def scenes_have_the_sums_of_queries():
 
 
 def calls_are_the_launches_where_they_are_recorded():
-    recording = record("streams", "--gpu-api", "driver")
+    recording = record("streams", "--gpu=driver,-runtime")
     database = export(recording)
     check_sums(recording, database)
     assert len(database.execute(LAUNCHES).fetchall()) == 40
@@ -134,7 +134,8 @@ def imported_again_it_is_the_same():
         sum(duration_ns) as ns from ranges where kind = 'queue' and name not like 'overhead%'
         and name not like 'jit%' and name not like '%memory%' and name not like 'cu%'
         and name not like 'driver call%' group by 1"""
-    for scene, *options in (("streams", "--gpu-api", "driver"), ("copies",), ("graph",), ("sync",)):
+    for scene, *options in (("streams", "--gpu=driver,-runtime"), ("copies",), ("graph",),
+                            ("sync",)):
         recording = record(scene, *options)
         export(recording)
         again = recording.with_suffix(".again.annot")

@@ -35,7 +35,7 @@ def record(scene, mode="none", *more, options=(), status=0, **settings):
     out = replay.folder / "out.annot"
     environment = {**os.environ, "ANNOT_CUPTI": str(FAKE), "FAKE_CUPTI": str(FAKE), **settings}
     done = subprocess.run(
-        [ANNOT, "record", "--force", "--no-sample", "--gpu", *options, "-o", out, "--", PROGRAM,
+        [ANNOT, "record", "--force", "--sampling=none", "--gpu", *options, "-o", out, "--", PROGRAM,
          replay.file_of(scene), mode, *more],
         env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == status, (scene, mode, done)
@@ -130,7 +130,7 @@ def devices_are_known_by_what_they_are():
     for gpus, wanted in ((f"{two}@2b {one}@1a", {0: [two, "", "0000:2b:00.0"],
                                                  1: [one, "", "0000:1a:00.0"]}),
                          (f"{part}/{one}@1a", {0: [part, one, "0000:1a:00.0"]})):
-        recorded = record("streams", options=["--no-gpu-counters"], FAKE_GPUS=gpus)
+        recorded = record("streams", options=["--gpu=-counters"], FAKE_GPUS=gpus)
         known = {recorded.tracks[card["lane"] - 1]["id"]:
                  [recorded.text(card[key]) for key in ("uuid", "card", "place")]
                  for card in recorded.cards.values()}
@@ -170,7 +170,7 @@ def copies_have_bytes_and_kernels_a_shape():
 
 
 def calls_lie_on_the_lanes_of_their_threads():
-    recorded = record("streams", options=["--gpu-api", "driver"])
+    recorded = record("streams", options=["--gpu=driver,-runtime"])
     got, _ = activities_of("streams")
     threads = {each["recorded_tid"]: each["tid"] for each in recorded.program["threads"]}
     calls = [span for span in recorded.spans if span.role == "call"]
@@ -231,7 +231,7 @@ def times_that_cannot_be_are_counted():
 
 
 def nodes_have_the_launch_and_say_where_they_were_captured():
-    recorded = record("graph-nodes", "capture", options=["--gpu-nodes"])
+    recorded = record("graph-nodes", "capture", options=["--gpu=nodes"])
     got, activities = activities_of("graph-nodes")
     check_launches(recorded, got, activities)
     captures = collections.Counter(span.args["captured in"] for span in recorded.replayed
@@ -244,7 +244,7 @@ def stall_reasons_have_a_table():
     """The samples of fake_pc.c: in places 1 to 41 in each of two contexts, every fourth is in the
     second kernel."""
     out = replay.folder / "out.annot"
-    recorded = record("contexts", options=["--gpu-pc", "--gpu-pc-period", "12"], FAKE_PC="dropped")
+    recorded = record("contexts", options=["--gpu=pc,pc-period=12"], FAKE_PC="dropped")
     assert len([span for span in recorded.replayed if span.role == "kernel"]) == 10
     report = json.loads(subprocess.run([ANNOT, "report", "--json", out], capture_output=True,
                                        text=True, check=True).stdout)
@@ -266,7 +266,7 @@ def stall_reasons_have_a_table():
                            "report_gpu_stalls where row_part = 0"], capture_output=True, text=True,
                           check=True).stdout.split()
     assert rows[-1] == "2132", rows
-    recorded = record("streams", options=["--gpu-pc"], FAKE_PC="privileges")
+    recorded = record("streams", options=["--gpu=pc"], FAKE_PC="privileges")
     assert len(recorded.notes) == 1 and "annot doctor" in recorded.notes[0], recorded.notes
 
 

@@ -84,7 +84,7 @@ def check_exact(told):
 
 
 def each_line_has_its_kernels_to_the_nanosecond():
-    told = record(python("lines", 300), "--gpu-stacks", "exact")
+    told = record(python("lines", 300), "--gpu=all-stacks")
     check_exact(told)
     real = collections.defaultdict(collections.Counter)
     for function, _, name, ns, _ in told:
@@ -102,8 +102,8 @@ def each_line_has_its_kernels_to_the_nanosecond():
 
 
 def threads_and_processes_have_their_own():
-    check_exact(record(python("threads", 300), "--gpu-stacks", "exact"))
-    check_exact(record(python("processes", 200), "--gpu-stacks", "exact"))
+    check_exact(record(python("threads", 300), "--gpu=all-stacks"))
+    check_exact(record(python("processes", 200), "--gpu=all-stacks"))
     stacks = folded("--by", "thread", "--python")
     assert len({stack[:2] for stack in stacks}) == 1 + 4, {stack[:2] for stack in stacks}
 
@@ -135,7 +135,7 @@ def a_job_that_runs_is_attached_to():
 
 
 def c_functions_are_told_apart():
-    record([PROGRAM, "500"], "--gpu-stacks", "exact")
+    record([PROGRAM, "500"], "--gpu=all-stacks")
     stacks = collections.Counter()
     for stack, ns in folded().items():
         stacks[stack[-2].split(" ")[0], stack[-1]] += ns
@@ -149,7 +149,7 @@ def c_functions_are_told_apart():
 
 
 def without_stacks_there_are_ranges():
-    for options in ["--gpu-stacks", "off"], ["--sampling", "remote"], ["--no-sample"]:
+    for options in ["--gpu=-stacks"], ["--sampling", "remote"], ["--sampling=none"]:
         record([PROGRAM, "500"], *options)
         stacks = folded()
         assert stacks == {("outer", "inner", NOT_SAMPLED, "small"): 50_000,
@@ -169,7 +169,7 @@ def the_picture_says_how_many():
 
 
 def the_page_has_the_same():
-    told = record(python("lines", 300), "--gpu-stacks", "exact")
+    told = record(python("lines", 300), "--gpu=all-stacks")
     page = folder / "out.html"
     done = subprocess.run([ANNOT, "flame", "--gpu", "--force", "-o", page, recording],
                           capture_output=True, text=True)

@@ -41,7 +41,7 @@ def record(window, *more, before="", options=(), status=0, mode="ranges"):
     """Record with that window. `before`: commands in the ranges of launches."""
     out = replay.folder / "out.annot"
     done = subprocess.run(
-        [ANNOT, "record", "--force", "--no-sample", "--gpu", "--gpu-window", window, *options,
+        [ANNOT, "record", "--force", "--sampling=none", "--gpu", "--gpu-window", window, *options,
          "-o", out, "--", PROGRAM, replay.file_of(SCENE), mode, *more],
         env={**os.environ, **ENVIRONMENT, "FAKE_BEFORE": before}, capture_output=True, text=True,
         timeout=60)
@@ -191,7 +191,7 @@ class Dormant:
     def attach(self, *options):
         self.out = self.folder / "out.annot"
         self.annot = subprocess.Popen(
-            [ANNOT, "attach", "--force", "--no-sample", *options, "-o", self.out,
+            [ANNOT, "attach", "--force", "--sampling=none", *options, "-o", self.out,
              str(self.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(1)  # it looks ten times a second
         self.go.touch()
@@ -245,7 +245,7 @@ def what_cannot_be_had_is_said_when_somebody_records():
 
 def the_budget_ends_a_recording():
     """Forty launches, of which the 20th consists of four seconds of expensive calls."""
-    recorded = record("all", options=["--gpu-budget", "0.0000001"],
+    recorded = record("all", options=["--gpu=budget=0.0000001"],
                       before="20 sleep 5;30 sleep 0.1")
     assert len(recorded.notes) == 1, recorded.notes
     assert re.match(r"GPU: recording costs .* more than the budget of 1e-07 %: from here nothing",

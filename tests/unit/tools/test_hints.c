@@ -13,7 +13,8 @@
 static bool has_option(const struct cmd *cmd, const char *word)
 {
     for (const struct option_spec *spec = cmd_options(cmd); spec && spec->name; spec++)
-        if (word[1] == '-' ? strcmp(spec->name, word + 2) == 0
+        if (word[1] == '-' ? strlen(spec->name) == strcspn(word + 2, "=") &&
+                                 memcmp(spec->name, word + 2, strlen(spec->name)) == 0
                            : spec->letter == word[1] && word[2] == 0)
             return true;
     return false;

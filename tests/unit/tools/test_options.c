@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 struct values {
     bool force, wide;
-    const char *output, *by;
-    uint64_t limit, size;
-    int64_t delay_ns;
+    const char *output, *by, *gpu;
+    uint64_t limit, size, period;
+    int64_t delay_ns, least_ns;
+    bool nodes, no_counters;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -23,6 +25,11 @@ static const struct option_spec specs[] = {
     {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows", "20"},
     {"size", 0, OPTION_SIZE, AT(size), "SIZE", "bytes", "16M"},
     {"delay", 0, OPTION_TIME, AT(delay_ns), "TIME", "wait", NULL},
+    {"gpu", 0, OPTION_PARTS, AT(gpu), "[=LIST]", "GPUs", NULL},
+    {"gpu=nodes", 0, OPTION_FLAG, AT(nodes), NULL, "each node", NULL},
+    {"gpu=-counters", 0, OPTION_FLAG, AT(no_counters), NULL, "no counters", NULL},
+    {"gpu=period", 0, OPTION_COUNT, AT(period), "N", "cycles", "12"},
+    {"gpu=min", 0, OPTION_TIME, AT(least_ns), "TIME", "at least", NULL},
     {"module", 'm', OPTION_COMMAND, 0, "MODULE", "run it", NULL},
     {0},
 };
@@ -234,4 +241,37 @@ TEST(an_option_of_no_table_is_named)
     CHECK_STR(options.unknown, "-Q");
     CHECK_INT(PARSE("--limit", "x"), -EINVAL);
     CHECK_STR(options.unknown, "");
+}
+
+TEST(parts_of_an_option_set_values_of_their_own)
+{
+    CHECK_INT(PARSE("x"), 0);
+    CHECK(!values.gpu && !values.nodes);
+    CHECK_INT(values.period, 12);
+    CHECK_INT(PARSE("--gpu", "nodes"), 0);
+    CHECK_STR(values.gpu, "");
+    CHECK(!values.nodes);
+    CHECK_INT(options.operand_count, 1);
+    CHECK_INT(PARSE("--gpu=nodes,-counters,period=7,min=3ms"), 0);
+    CHECK(values.nodes && values.no_counters);
+    CHECK_INT(values.period, 7);
+    CHECK_INT(values.least_ns, 3000000);
+    CHECK_INT(PARSE("--gpu=nodes,-counters", "--gpu=-nodes,,counters"), 0);
+    CHECK(values.gpu && !values.nodes && !values.no_counters);
+}
+
+TEST(wrong_parts_are_named)
+{
+    CHECK(PARSE("--gpu=node") < 0);
+    CHECK(strstr(options.error, "\"node\"") && strstr(options.hint, "did you mean nodes?"));
+    CHECK(strstr(options.hint, "nodes, -counters, period, min"));
+    CHECK(PARSE("--gpu=nodes=3") < 0);
+    CHECK_STR(options.error, "option --gpu=nodes takes no value");
+    CHECK(PARSE("--gpu=period") < 0);
+    CHECK_STR(options.error, "option --gpu=period needs a value");
+    CHECK(PARSE("--gpu=period=many") < 0);
+    CHECK(strstr(options.error, "--gpu=period: cannot understand \"many\""));
+    CHECK(PARSE("--gpu=-period=3") < 0);
+    CHECK(PARSE("--gpu-nodes") < 0);
+    CHECK_STR(options.hint, "did you mean --gpu=nodes?");
 }
