@@ -155,8 +155,8 @@ int page_put_facts(struct page *page, struct json_doc *doc)
     page_put_text(page, doc, "command", string_of(page, session->command));
     put_began(page, doc);
     json_doc_uint(doc, "wall_ns", (uint64_t)facts->totals->wall_ns);
-    json_doc_uint(doc, "span_ns", page->span.length_ns);
-    json_doc_uint(doc, "processors", session->processors);
+    json_doc_uint(doc, "duration_ns", page->span.length_ns);
+    json_doc_uint(doc, "processor_count", session->processors);
     page_put_text(page, doc, "host",
                   string_of(page, session->hostname ? session->hostname
                                   : host            ? host->name

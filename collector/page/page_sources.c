@@ -156,7 +156,7 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     json_doc_uint(doc, "lines", count);
     put_text(page, doc, file->source, &part);
     put_column(doc, "cpu_ns", LINE_CPU, &hit, &part);
-    put_column(doc, "wait_ns", LINE_WAIT, &hit, &part);
+    put_column(doc, "waiting_ns", LINE_WAIT, &hit, &part);
     put_column(doc, "ready_ns", LINE_READY, &hit, &part);
     put_column(doc, "hits", LINE_HITS, &hit, &part);
     json_doc_close(doc);
@@ -315,7 +315,7 @@ static uint32_t put_function(const struct page *page, struct json_doc *doc,
     line_counts_lines(counts, &lines);
     json_doc_object(doc, NULL);
     put_place(page, doc, function->label);
-    json_doc_uint(doc, "time_ns", function->time_ns);
+    json_doc_uint(doc, "total_ns", function->time_ns);
     json_doc_uint(doc, "own_ns", function->self_ns);
     put_columns(doc, lines + function->begin, function->count);
     if (has_text)

@@ -216,7 +216,7 @@ static void put_ranges(const struct page *page, struct json_doc *doc, const char
     put_column(page, doc, "length", LENGTH, ranges);
     put_column(page, doc, "thread", THREAD, ranges);
     if (ranges == &page->spans.tasks)
-        put_column(page, doc, "await_ns", AWAITED, ranges);
+        put_column(page, doc, "awaiting_ns", AWAITED, ranges);
     if (ranges == &page->spans.requests)
         page_put_statuses(page, doc, ranges);
     json_doc_uint(doc, "more", ranges->dropped);

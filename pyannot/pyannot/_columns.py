@@ -15,7 +15,7 @@ class RangeColumns(NamedTuple):
     2 on a track. payload is a float, NaN if it is absent or a text.
     """
 
-    start_ns: Column
+    begin_ns: Column
     end_ns: Column
     self_ns: Column
     name: Column
@@ -83,7 +83,7 @@ class FlowColumns(NamedTuple):
 class LossColumns(NamedTuple):
     """Gaps in which records were lost. cause indexes `strings`."""
 
-    start_ns: Column
+    begin_ns: Column
     end_ns: Column
     records: Column
     cause: Column

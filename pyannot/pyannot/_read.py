@@ -37,7 +37,7 @@ _GROUPINGS = ("path", "name", "process", "thread")
 class Process:
     """One program image in a process; an exec starts another."""
 
-    __slots__ = ("index", "pid", "parent_pid", "parent", "name", "command", "start_ns", "end_ns",
+    __slots__ = ("index", "pid", "parent_pid", "parent", "name", "command", "begin_ns", "end_ns",
                  "end", "last_word", "forked", "event_count", "lost", "comm", "threads")
 
     def __init__(self, facts: Tuple[Any, ...]) -> None:
@@ -47,7 +47,7 @@ class Process:
         self.parent: Optional[Process] = None  # if it is recorded too
         self.name: str  # the name in all outputs
         self.command: str
-        self.start_ns: Optional[int]
+        self.begin_ns: Optional[int]
         self.end_ns: Optional[int]
         self.end: str  # "exit 0", "SIGKILL", "still running", ...
         self.last_word: Optional[str]
@@ -56,7 +56,7 @@ class Process:
         self.lost: Dict[str, int]  # lost records, by cause
         self.comm: str  # the kernel's name
         self.threads: List[Thread] = []
-        (self.index, self.pid, self.parent_pid, _, self.name, self.command, self.start_ns,
+        (self.index, self.pid, self.parent_pid, _, self.name, self.command, self.begin_ns,
          self.end_ns, self.end, self.last_word, self.forked, self.event_count, self.lost,
          self.comm) = facts
 
@@ -114,7 +114,7 @@ class Range(NamedTuple):
     """
 
     name: str
-    start_ns: int
+    begin_ns: int
     end_ns: int
     thread: Thread
     path: Tuple[str, ...]
@@ -137,7 +137,7 @@ class Range(NamedTuple):
 
     @property
     def duration_ns(self) -> int:
-        return self.end_ns - self.start_ns
+        return self.end_ns - self.begin_ns
 
     @property
     def process(self) -> Process:
@@ -202,7 +202,7 @@ class Flow(NamedTuple):
 class Loss(NamedTuple):
     """Records that a thread could not hand over, and the cause."""
 
-    start_ns: int
+    begin_ns: int
     end_ns: int
     records: int
     cause: str
@@ -220,8 +220,8 @@ class Sample(NamedTuple):
     values of the set by name, in their units. id: the address of a block in sets of the heap; else
     0. ranges: the names of the open ranges ("domain:name" if they have a domain), outermost first;
     inherited: they were open in the parent when the process was forked, and it has opened no
-    others. stack: functions, outermost first, named as in all outputs. weight_ns: the CPU time that
-    an instant stands for. reason: the cause of a stretch; in runnable_ns at its end the thread
+    others. stack: functions, outermost first, named as in all outputs. cpu_ns: the CPU time that
+    an instant stands for. reason: the cause of a stretch; in ready_ns at its end the thread
     waited only for a CPU. unfinished: it lasted longer than the recording or the thread.
     """
 
@@ -232,9 +232,9 @@ class Sample(NamedTuple):
     ranges: Tuple[str, ...]
     stack: Tuple[str, ...]
     cpu: int
-    weight_ns: int
+    cpu_ns: int
     reason: Optional[str]
-    runnable_ns: int
+    ready_ns: int
     in_kernel: bool
     collecting: bool
     holds_gil: bool
@@ -485,7 +485,7 @@ class Recording(Results):
 
     def _take_session(self, reader: _reader.Reader) -> None:
         (self.command, self.hostname, self.kernel, self.annot_version, self.begin_monotonic_ns,
-         self.begin_time_ns, self.end_ns, status, self.recovered, self.facts, self.refusals,
+         self.begin_realtime_ns, self.end_ns, status, self.recovered, self.facts, self.refusals,
          self.remarkable_calls
          ) = cast("Tuple[str, str, str, str, int, int, Optional[int], int, bool, "
                   "List[Tuple[int, str, int]], List[Tuple[int, str, str]], Dict[str, int]]",

@@ -62,7 +62,7 @@ enum {
     }
 
 static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = {
-    [ROW_RANGE] = {COMMON("start_ns", "name"),
+    [ROW_RANGE] = {COMMON("begin_ns", "name"),
                    {"category", 'i', NULL},
                    {"end_ns", 'q', NULL},
                    {"self_ns", 'q', NULL},
@@ -87,7 +87,7 @@ static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = 
                   {"role", 'i', NULL}},
     [ROW_COUNTER] = {COMMON("time_ns", "name"), {"value", 'd', NULL}},
     [ROW_FLOW] = {COMMON("time_ns", "name"), {"id", 'Q', NULL}, {"kind", 'B', NULL}},
-    [ROW_LOSS] = {COMMON("start_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
+    [ROW_LOSS] = {COMMON("begin_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
 };
 
 static const struct column_items sample_columns[SAMPLE_VALUES] = {

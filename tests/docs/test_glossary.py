@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""docs/glossary.md defines each word once, and the words that it excludes are in no file's name.
+"""docs/glossary.md defines each word once, and the words that it excludes are in no file's name. It
+has every quantity of the machine-readable outputs, and these have no other.
 
     test_glossary.py SOURCE
 """
@@ -7,6 +8,12 @@
 import pathlib
 import re
 import sys
+
+UNITS = "ns|us|ms|seconds|bytes|kb|mb|hz|per_s|count"
+QUANTITY = re.compile(rf"""["']([a-z][a-z0-9_]*_(?:{UNITS}))["']""")
+NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
+WRITERS = (".c", ".h", ".py")  # what has names of columns and keys in quotation marks
+OTHERS = {"thread_instruction_count"}  # a foreign format's
 
 
 def rows(text):
@@ -35,6 +42,37 @@ def parts(path):
     return set(words) | {word.removesuffix("s") for word in words}
 
 
+def section(text, title):
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def quantities(text):
+    """The names that the page defines, and those that it replaces."""
+    whole = section(text, "Quantities")
+    named, replaced = whole.split("| not |")
+    return ([name for cells in rows(named) for name in NAME.findall(cells[0])],
+            [name for cells in rows("| not |" + replaced) for name in NAME.findall(cells[0])])
+
+
+def used_quantities(root, files):
+    """Names of quantities in the code that writes outputs, each with a file."""
+    found = {}
+    for path in files:
+        if path.suffix in WRITERS and path.parts[0] != "libannot":
+            for name in QUANTITY.findall((root / path).read_text(encoding="utf-8")):
+                found.setdefault(name, path.as_posix())
+    return {name: path for name, path in found.items() if name not in OTHERS}
+
+
+def wrong_quantities(text, used):
+    named, replaced = quantities(text)
+    twice = [name for name in sorted(set(named)) if named.count(name) > 1]
+    return ([f"`{name}` is defined twice" for name in twice] +
+            [f"`{name}` is defined and replaced" for name in sorted({*named} & {*replaced})] +
+            [f"{used[name]}: the glossary lacks `{name}`" for name in sorted({*used} - {*named})] +
+            [f"`{name}` is in no output" for name in sorted({*named} - {*used})])
+
+
 def wrong_names(text, files):
     return {path.as_posix() for word, folder in ruled_out(text) for path in files
             if path.is_relative_to(folder) and word in parts(path)}
@@ -50,6 +88,9 @@ def main():
     assert planted.as_posix() in wrong_names(text, [planted]), "a planted name goes unnoticed"
     words = defined(text)
     found = [f"{word!r} is defined twice" for word in sorted(set(words)) if words.count(word) > 1]
+    used = used_quantities(root, files)
+    assert len(used) > 100 and wrong_quantities(text, {**used, "dur_ns": "planted"}), "not found"
+    found += wrong_quantities(text, used)
     names = wrong_names(text, files)
     found += [f"{name}: the glossary rules out its name" for name in sorted(names)]
     assert len(words) > 40 and len(ruled_out(text)) > 10, "the tables were not found"

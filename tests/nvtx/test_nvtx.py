@@ -38,7 +38,7 @@ def domains_that_cross(home):
             "popped_ns_before" in json.dumps(event)]
     equal([event["name"] for event in late], ["left outside", "lock"], "what ended late")
     equal(late[1]["values"].get("acquired"), True, "what came with a pop that was too early")
-    check(late[0]["dur_ns"] > 1000000, "the late one took until the inner one had ended")
+    check(late[0]["duration_ns"] > 1000000, "the late one took until the inner one had ended")
 
 
 @case

@@ -28,7 +28,7 @@ def is_when(told, event, zero):
         return True
     begin = event["time_ns"] - zero["time_ns"] + zero["monotonic_ns"]
     return (abs(begin - told["monotonic_ns"]) < 100000 and
-            abs(event.get("dur_ns", 0) - told.get("about_ns", 0)) < 100000)
+            abs(event.get("duration_ns", 0) - told.get("about_ns", 0)) < 100000)
 
 
 def has(told, event):

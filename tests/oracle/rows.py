@@ -50,7 +50,7 @@ def print_sample_columns(name, columns):
 def main():
     recording = pyannot.read(sys.argv[1])
     for name in ("command", "hostname", "kernel", "annot_version", "begin_monotonic_ns",
-                 "begin_time_ns", "end_ns", "command_status", "recovered", "facts", "refusals",
+                 "begin_realtime_ns", "end_ns", "command_status", "recovered", "facts", "refusals",
                  "lost", "complete"):
         print("recording", shown(name, getattr(recording, name)))
     for kind, things in (("process", recording.processes), ("thread", recording.threads),

@@ -63,8 +63,8 @@ def clipped(begin, end, first, last):
 
 def add_stretch(sums, line, first, last):
     """A stretch is first blocked, then ready."""
-    begin, end = line["time_ns"], line["time_ns"] + line["dur_ns"]
-    ready = end - line.get("runnable_ns", 0)
+    begin, end = line["time_ns"], line["time_ns"] + line["duration_ns"]
+    ready = end - line.get("ready_ns", 0)
     part = clipped(begin, end, first, last)
     if part:
         blocked = max(min(part[1], ready) - part[0], 0)
@@ -75,7 +75,7 @@ def add_ranges(sums, ranges, first, last):
     """Adds cut durations; subtracts a range's children from its self time."""
     lanes = collections.defaultdict(list)
     for line in ranges:
-        part = clipped(line["time_ns"], line["time_ns"] + line["dur_ns"], first, last)
+        part = clipped(line["time_ns"], line["time_ns"] + line["duration_ns"], first, last)
         place = (line["pid"], line["tid"])
         if part and line["kind"] != "pushed":
             sums.add(line["kind"], (place[0], 0), line["name"], part[1] - part[0])
@@ -99,7 +99,7 @@ def cat_sums(lines, first=float("-inf"), last=float("inf")):
         if not first <= line["time_ns"] < last:
             continue
         if kind == "sample":
-            sums.add("cpu", place, "", line["weight_ns"])
+            sums.add("cpu", place, "", line["cpu_ns"])
         elif kind == "counter":
             sums.add("counter", (place[0], 0), line["name"], line["value"])
         elif kind == "mark" or kind in FLOWS:
@@ -132,8 +132,8 @@ def report_sums(annot, path, *options):
     for row in by["thread"]["threads"]:
         if row["sample_count"]:
             sums["cpu", row["pid"], row["tid"], ""] = [row["sample_count"], row["cpu_ns"]]
-        if row["runnable_ns"] or row["blocked_ns"]:
-            sums["off", row["pid"], row["tid"], ""] = [row["runnable_ns"], row["blocked_ns"]]
+        if row["ready_ns"] or row["waiting_ns"]:
+            sums["off", row["pid"], row["tid"], ""] = [row["ready_ns"], row["waiting_ns"]]
     return sums
 
 
@@ -295,7 +295,7 @@ def python_sums(path):
     import pyannot
     recording, sums = pyannot.read(path), Sums()
     for row in recording.ranges:
-        place, length = (row.thread.process.pid, row.thread.tid), row.end_ns - row.start_ns
+        place, length = (row.thread.process.pid, row.thread.tid), row.end_ns - row.begin_ns
         if row.kind == "pushed":
             sums.add("pushed", place, without_domain("/".join(row.path)), length, row.self_ns)
         else:

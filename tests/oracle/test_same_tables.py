@@ -77,12 +77,12 @@ class Truth:
                 self.add("functions", name, cpu_total_ns=PERIOD_NS, sample_count=1)
             self.add("lines", self.line_of(stack), cpu_self_ns=PERIOD_NS, sample_count=1)
         for begin, wake, end, reason, stack, _ in thread.waits:
-            self.add("threads", who, blocked_ns=wake - begin, runnable_ns=end - wake)
+            self.add("threads", who, waiting_ns=wake - begin, ready_ns=end - wake)
             self.add("waits", REASONS[reason], total_ns=wake - begin, count=wake > begin)
             self.add("waits", "runnable", total_ns=end - wake, count=end > wake)
             self.add("lines", self.line_of(stack), waiting_ns=wake - begin, wait_count=wake > begin)
         for _, _, blocked, ready in thread.naps:
-            self.add("threads", who, blocked_ns=blocked, runnable_ns=ready)
+            self.add("threads", who, waiting_ns=blocked, ready_ns=ready)
 
     def add(self, table, key, **columns):
         for name, value in columns.items():
@@ -194,7 +194,7 @@ def check_truth(checks, told, truth):
             checks.equal(value, truth.sums[entry], entry)
     states = collections.Counter()
     for row in told["wall"]:
-        states[row["state"]] += row["time_ns"]
+        states[row["state"]] += row["total_ns"]
     for state in {*states, *truth.wall}:
         checks.equal(states[state], truth.wall[state], f"wall, {state}", 10_000)
 
@@ -212,15 +212,15 @@ def check_sums(checks, told):
     off_ns = sum_of(told["waits"], "total_ns")
     places = told["wait_places"]
     checks.equal(sum_of(places, "total_ns"), off_ns, "all of wait_places")
-    blocked_ns = told["sampling"]["blocked_ns"]
-    checks.equal(sum_of(told["lines"], "waiting_ns"), blocked_ns, "waits of lines")
+    waiting_ns = told["sampling"]["waiting_ns"]
+    checks.equal(sum_of(told["lines"], "waiting_ns"), waiting_ns, "waits of lines")
     for column in ("cpu_ns", "ready_ns", "waiting_ns"):
         checks.equal(sum_of(told["lines"], f"own_{column}"), sum_of(told["own_functions"], column),
                      f"{column} of own lines")
     helpers = [row for row in places if row["in_helpers"]]
     checks.equal(sum_of(told["own_functions"], "waiting_ns") + sum_of(helpers, "total_ns"),
-                 blocked_ns, "waits of own_functions and helpers")
-    checks.equal(sum_of(told["wall"], "time_ns"), told["recording"]["wall_ns"], "the wall time")
+                 waiting_ns, "waits of own_functions and helpers")
+    checks.equal(sum_of(told["wall"], "total_ns"), told["recording"]["wall_ns"], "the wall time")
     for row in told["diagnosis"]:
         checks.equal(row["share"], row["cost"] / row["whole"], f"share of {row['disease']}", 1e-9)
 
@@ -290,7 +290,7 @@ def check_headline(checks, screen, told):
     time_is(checks, head.group(1), wall_ns, "the wall time of the headline")
     states = collections.Counter()
     for row in told["wall"]:
-        states[row.get("reason") or row["state"]] += row["time_ns"]
+        states[row.get("reason") or row["state"]] += row["total_ns"]
     sentence = re.sub(r"in waits below [\d.]+ .?s", "in short waits", head.group(2))
     parts = re.findall(rf"{SHARE} ([^,()]+?)(?:,|$)", re.sub(r" \([^)]*\)", "", sentence))
     adds_up(checks, [share for share, _ in parts], f"headline {text!r}")
@@ -326,7 +326,7 @@ def check_own(checks, screen, told):
     by_name = {row["name"]: row for row in told["own_functions"]}
     if rows:
         adds_up(checks, [row[1] for row in rows], "shares of own functions")
-    short_ns = sum_of([row for row in told["wall"] if row["state"] == "short waits"], "time_ns")
+    short_ns = sum_of([row for row in told["wall"] if row["state"] == "short waits"], "total_ns")
     whole = sum_of(told["own_functions"], "cpu_ns")
     if rows and rows[0][2] is not None:
         whole += sum(sum_of(told["own_functions"], column)
@@ -378,7 +378,7 @@ def check_rest(checks, screen, told):
     checks.equal(len(found) in (most, min(most, 2)), True, f"{len(found)} findings of {most}")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
     inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}
-    titles = {"total": "total_ns", "CPU": "cpu_ns", "ready": "runnable_ns", "waits": "blocked_ns",
+    titles = {"total": "total_ns", "CPU": "cpu_ns", "ready": "ready_ns", "waits": "waiting_ns",
               "p50": "p50_ns", "max": "max_ns"}
     lines = section(screen, "Ranges")
     columns = [titles[title] for title in lines[0].split()[1:]] if lines else []
@@ -415,7 +415,7 @@ def check_screen(checks, screen, told):
 # ---- Tables as text ------------------------------------------------------------------------------
 
 # Each table's columns with times, as printed.
-TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("time_ns",),
+TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("total_ns",),
          "wait_places": ("total_ns", "max_ns"), "waits": ("total_ns", "mean_ns", "max_ns"),
          "lines": None,  # see LINE_TIMES
          "functions": ("cpu_self_ns", "cpu_total_ns"),
@@ -423,7 +423,7 @@ TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("time_n
 
 
 # Their presence depends on the recording; an empty cell is 0.
-LINE_TIMES = {"time": "own_time_ns", "CPU": "own_cpu_ns", "ready": "own_ready_ns",
+LINE_TIMES = {"time": "own_ns", "CPU": "own_cpu_ns", "ready": "own_ready_ns",
               "waits": "own_waiting_ns"}
 
 
@@ -489,10 +489,10 @@ def check_python(checks, path, told):
     recording = pyannot.read(path)
     sums = collections.Counter()
     for sample in recording.samples:
-        sums["cpu"] += sample.weight_ns
-        sums["ready"] += sample.runnable_ns
+        sums["cpu"] += sample.cpu_ns
+        sums["ready"] += sample.ready_ns
     checks.equal(sums["cpu"], sum_of(told["threads"], "cpu_ns"), "CPU time of pyannot.read")
-    ready_ns = sum_of(told["threads"], "runnable_ns")
+    ready_ns = sum_of(told["threads"], "ready_ns")
     checks.equal(sums["ready"], ready_ns, "ready time of pyannot.read")
     mine = recording.report()
     for table, rows in told.items():
@@ -502,8 +502,7 @@ def check_python(checks, path, told):
 
 # ---- All of it -----------------------------------------------------------------------------------
 
-FALSIFIED = ("cpu_ns", "runnable_ns", "blocked_ns", "total_ns", "cpu_self_ns", "waiting_ns",
-             "time_ns")
+FALSIFIED = ("cpu_ns", "ready_ns", "waiting_ns", "total_ns", "cpu_self_ns")
 
 
 def falsified(told):

@@ -73,7 +73,7 @@ def read_at_once(path, thread_count):
         if index % 2:
             counts.append(sum(1 for row in recording.ranges if row.thread.process.pid))
         else:
-            counts.append(len(recording.ranges.columns().start_ns))
+            counts.append(len(recording.ranges.columns().begin_ns))
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(thread_count)]
     for thread in threads:

@@ -455,7 +455,7 @@ class Observed(GreenletsTest):
                 continue
             self.assertEqual(open_names.pop(), line["name"])
             around = open_names[-1] if open_names else None
-            ranges.append((line["name"], around, len(open_names), line["dur_ns"]))
+            ranges.append((line["name"], around, len(open_names), line["duration_ns"]))
         self.assertEqual(open_names, [])
         return ranges
 
@@ -471,9 +471,9 @@ class Observed(GreenletsTest):
     def check_tasks(self, tracks):
         ranges = [ranges for track in tracks for ranges in track]
         for name in self.told["took"]:
-            [(_, around, depth, dur_ns)] = [one for one in ranges if one[0] == name]
+            [(_, around, depth, duration_ns)] = [one for one in ranges if one[0] == name]
             self.assertEqual((around, depth), ("work", 2), name)
-            self.check_duration(name, dur_ns)
+            self.check_duration(name, duration_ns)
         works = [one for one in ranges if one[0] == "work"]
         self.assertEqual({one[2] for one in works}, {1})
         self.assertEqual(len(works), len(self.told["took"]))
@@ -481,15 +481,15 @@ class Observed(GreenletsTest):
         self.assertGreaterEqual(min(late_ns), 0)
         self.assertLess(statistics.median(late_ns), self.LATE_NS)
 
-    def check_duration(self, name, dur_ns):
+    def check_duration(self, name, duration_ns):
         least_ns, most_ns = self.told["took"][name]
-        self.assertTrue(least_ns <= dur_ns <= most_ns, (name, least_ns, dur_ns, most_ns))
+        self.assertTrue(least_ns <= duration_ns <= most_ns, (name, least_ns, duration_ns, most_ns))
 
     @staticmethod
     def late(track):
         """How much longer each task takes than the single range inside of it."""
-        around = [dur_ns for name, _, _, dur_ns in track if name == "work"]
-        inside = [dur_ns for name, _, _, dur_ns in track if name.startswith("work ")]
+        around = [duration_ns for name, _, _, duration_ns in track if name == "work"]
+        inside = [duration_ns for name, _, _, duration_ns in track if name.startswith("work ")]
         assert len(around) == len(inside)
         return [one - other for one, other in zip(around, inside)]
 
@@ -514,8 +514,8 @@ class Observed(GreenletsTest):
                     (f"import inner_{number}", f"outer {number}", 3),
                     (f"outer {number}", f"import outer_{number}", 2),
                     (f"import outer_{number}", track[-1][0], 1)])
-                [dur_ns] = [one[3] for one in track if one[0] == f"import outer_{number}"]
-                self.check_duration(f"import outer_{number}", dur_ns)
+                [duration_ns] = [one[3] for one in track if one[0] == f"import outer_{number}"]
+                self.check_duration(f"import outer_{number}", duration_ns)
         self.assertEqual(seen, 8)
         report = json.loads(harness.run(
             [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)

@@ -75,9 +75,9 @@ class Imports(ObservedTest):
                          [(line["name"].removeprefix("import "), line["path"].count("/"))
                           for line in ends])
         for (name, _, microseconds), line in zip(told, ends):
-            self.assertLessEqual(line["dur_ns"], (microseconds + 1) * 1000, name)
+            self.assertLessEqual(line["duration_ns"], (microseconds + 1) * 1000, name)
         outer = sum(microseconds for _, depth, microseconds in told if depth == 0)
-        ours = sum(line["dur_ns"] for line in ends if "/" not in line["path"])
+        ours = sum(line["duration_ns"] for line in ends if "/" not in line["path"])
         self.assertGreater(ours, outer * 1000 / 2)
 
     def test_the_report_has_a_row_per_module_and_sums_that_add_up(self):

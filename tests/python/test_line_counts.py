@@ -98,7 +98,7 @@ class LineCounts(RecordingTest):
             rows = self.lines(interpreter, path, ("sleeps",), "--trace-lines", "outer,inner,again",
                               LINE_SLEEPS=str(told))
             texts = PROGRAM.read_text().splitlines()
-            by_text = {(name, texts[line - 1].strip()): row["time_ns"] / 1e6
+            by_text = {(name, texts[line - 1].strip()): row["total_ns"] / 1e6
                        for (name, line), row in rows.items()}
             expected = collections.Counter()
             for function, text, milliseconds in (
@@ -189,7 +189,7 @@ class LineCounts(RecordingTest):
 
     def counts(self, report):
         return {(row["file"], row["function_line"], row["name"], row["line"]):
-                (row["hits"], row["time_ns"]) for row in report["line_counts"]}
+                (row["hits"], row["total_ns"]) for row in report["line_counts"]}
 
     def read_lprof(self, path):
         return json.loads(harness.run([ANNOT, "report", "--json", "--table", "line_counts",

@@ -82,10 +82,11 @@ def attributes(row):
 def line_of_range(row):
     pushed, overlapping = row.kind == "pushed", row.kind == "overlapping"
     return told(
-        event="range", time_ns=row.start_ns, kind=row.kind, name=row.name,
+        event="range", time_ns=row.begin_ns, kind=row.kind, name=row.name,
         number=f"{row.id:016x}" if pushed and row.id else None,
         id=f"{row.id:#x}" if overlapping else None, depth=None if overlapping else row.depth,
-        path="/".join(row.path), dur_ns=row.duration_ns, self_ns=row.self_ns if pushed else None,
+        path="/".join(row.path), duration_ns=row.duration_ns,
+        self_ns=row.self_ns if pushed else None,
         end_tid=row.end_thread.tid if row.end_thread is not row.thread else None,
         unfinished=row.unfinished, end_lost=row.end_lost, **owner(row), **attributes(row))
 
@@ -107,7 +108,7 @@ def line_of_flow(row):
 
 
 def line_of_loss(row):
-    return told(event="lost", time_ns=row.start_ns, dur_ns=row.end_ns - row.start_ns,
+    return told(event="lost", time_ns=row.begin_ns, duration_ns=row.end_ns - row.begin_ns,
                 lost=row.records, cause=row.cause, **owner(row))
 
 
@@ -116,9 +117,9 @@ def line_of_sample(row):
     return told(
         event="off_cpu" if off else "sample", time_ns=row.time_ns, cpu=row.cpu,
         set=row.kind if short else None, values=row.values if short else None,
-        weight_ns=None if off or short else row.weight_ns,
-        dur_ns=row.end_ns - row.time_ns if off or short else None,
-        reason=row.reason, runnable_ns=row.runnable_ns if off else None, in_kernel=row.in_kernel,
+        cpu_ns=None if off or short else row.cpu_ns,
+        duration_ns=row.end_ns - row.time_ns if off or short else None,
+        reason=row.reason, ready_ns=row.ready_ns if off else None, in_kernel=row.in_kernel,
         gc=row.collecting, gil=row.holds_gil, unfinished=row.unfinished,
         inherited=row.inherited, ranges=list(row.ranges), stack=list(row.stack), **owner(row))
 
@@ -222,19 +223,19 @@ class Agreement(RecordingTest):
         self.assertEqual(len(set(strings)), len(strings))
         kinds = ("pushed", "overlapping", "track")
         got = collections.Counter(zip(
-            columns.start_ns, columns.end_ns, columns.self_ns, columns.depth, columns.id,
+            columns.begin_ns, columns.end_ns, columns.self_ns, columns.depth, columns.id,
             columns.thread, columns.end_thread, map(kinds.__getitem__, columns.kind),
             columns.unfinished, columns.end_lost, map(text.get, columns.domain),
             map(text.get, columns.category), columns.level, columns.process, columns.track))
         rows = list(recording.ranges)
         wanted = collections.Counter(
-            (row.start_ns, row.end_ns, row.self_ns, row.depth, row.id, row.thread.index,
+            (row.begin_ns, row.end_ns, row.self_ns, row.depth, row.id, row.thread.index,
              row.end_thread.index, row.kind, row.unfinished, row.end_lost, row.domain,
              row.category, row.level, row.process.index, row.track.index if row.track else -1)
             for row in rows)
         self.assertEqual(got - wanted, {})
         self.assertEqual(wanted - got, {})
-        self.assertEqual(list(columns.start_ns), sorted(columns.start_ns))
+        self.assertEqual(list(columns.begin_ns), sorted(columns.begin_ns))
         self.check_paths(columns, rows)
         for name, table in (("marks", recording.marks), ("counters", recording.counters),
                             ("flows", recording.flows)):
@@ -245,14 +246,14 @@ class Agreement(RecordingTest):
             self.assertEqual([columns.strings[i] if i >= 0 else None for i in columns.name],
                              [row.name or None for row in rows], name)
         columns = recording.losses.columns()
-        self.assertEqual(list(zip(columns.start_ns, columns.end_ns, columns.records,
+        self.assertEqual(list(zip(columns.begin_ns, columns.end_ns, columns.records,
                                   [columns.strings[i] for i in columns.cause])),
                          [row[:4] for row in recording.losses])
 
     def check_paths(self, columns, rows):
         """Checks that the parents of rows lead to the same paths."""
         paths = []
-        for row in range(len(columns.start_ns)):
+        for row in range(len(columns.begin_ns)):
             name = columns.strings[columns.name[row]] if columns.name[row] >= 0 else ""
             domain = columns.domain[row]
             label = (f"{columns.strings[domain]}:" if domain >= 0 else "") + (name or "(no name)")
@@ -378,7 +379,7 @@ class Reports(RecordingTest):
         self.assertEqual(recording.table("functions"), report["functions"])
         self.assertEqual(recording.table("recording"), [report["recording"]])
         self.assertEqual(sum(row["cpu_self_ns"] for row in report["functions"]),
-                         sum(sample.weight_ns for sample in recording.samples))
+                         sum(sample.cpu_ns for sample in recording.samples))
         for by, option in (("process", "pid"), ("thread", "tid")):
             told = json.loads(subprocess.run([ANNOT, "report", "--json", "--by", by, str(path)],
                                              capture_output=True, check=True).stdout)
@@ -411,8 +412,8 @@ class Reading(RecordingTest):
 
     def test_columns_are_buffers_of_the_same_memory(self):
         columns = pyannot.read(self.make()).ranges.columns()
-        self.assertEqual(len(columns.start_ns), 4000)
-        for name, format in (("start_ns", "q"), ("end_ns", "q"), ("name", "i"), ("parent", "i"),
+        self.assertEqual(len(columns.begin_ns), 4000)
+        for name, format in (("begin_ns", "q"), ("end_ns", "q"), ("name", "i"), ("parent", "i"),
                              ("thread", "i"), ("depth", "i"), ("kind", "B"), ("unfinished", "?"),
                              ("id", "Q"), ("payload", "d")):
             column = getattr(columns, name)
@@ -425,12 +426,12 @@ class Reading(RecordingTest):
                 self.assertEqual(view.tolist(), list(column), name)
             with self.assertRaises(TypeError):
                 view[0] = 0
-        self.assertIsInstance(columns.start_ns[0], int)
+        self.assertIsInstance(columns.begin_ns[0], int)
         self.assertIs(columns.unfinished[0], False)
         with self.assertRaises(IndexError):
-            columns.start_ns[4000]
+            columns.begin_ns[4000]
         with self.assertRaises(TypeError):
-            type(columns.start_ns)()
+            type(columns.begin_ns)()
 
     def test_a_view_outlives_everything_else(self):
         view = memoryview(pyannot.read(self.make()).ranges.columns().end_ns)
@@ -450,11 +451,11 @@ class Reading(RecordingTest):
             one, other = numpy.asarray(column), numpy.asarray(column)
             self.assertTrue(numpy.shares_memory(one, other), name)
             self.assertEqual(len(one), 4000)
-        duration = numpy.asarray(columns.end_ns) - columns.start_ns
+        duration = numpy.asarray(columns.end_ns) - columns.begin_ns
         self.assertEqual(duration.sum(),
                          sum(row.duration_ns for row in pyannot.read(
                              self.folder / "made.annot").ranges))
-        self.assertEqual(numpy.asarray(columns.start_ns, dtype="f8").dtype, "f8")
+        self.assertEqual(numpy.asarray(columns.begin_ns, dtype="f8").dtype, "f8")
 
     def test_pandas_takes_columns_without_a_copy(self):
         try:
@@ -470,7 +471,7 @@ class Reading(RecordingTest):
         frame = pandas.DataFrame({key: value for key, value in columns._asdict().items()
                                   if key != "strings"})
         self.assertEqual(frame.shape, (4000, 20))
-        self.assertEqual(str(frame.start_ns.dtype), "int64")
+        self.assertEqual(str(frame.begin_ns.dtype), "int64")
 
     def test_polars_takes_columns_without_a_copy(self):
         try:
@@ -504,7 +505,7 @@ class Reading(RecordingTest):
         def work():
             sums.append(sum(row.duration_ns for row in recording.ranges))
             sums.append(sum(recording.ranges.columns().end_ns) -
-                        sum(recording.ranges.columns().start_ns))
+                        sum(recording.ranges.columns().begin_ns))
 
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:

@@ -363,7 +363,7 @@ for way in range(1 << depth):
                 name, inside = stack.pop()
                 self.assertEqual(name, line["name"])
                 if line.get("level") == 4 and not inside:
-                    self.assertGreaterEqual(line["dur_ns"], least_ns, line)
+                    self.assertGreaterEqual(line["duration_ns"], least_ns, line)
                 continue
             if stack:
                 stack[-1][1] = True

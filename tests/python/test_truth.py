@@ -69,7 +69,7 @@ class Truth(RecordingTest):
             self.check_cpu(row, cpu, mode)
         self.assertLessEqual(sum(row["own_ns"] for row in report["calls"]), 2 * wall)
         for name in NAMES:
-            lines = sum(row["time_ns"] for row in report["line_counts"] if row["name"] == name)
+            lines = sum(row["total_ns"] for row in report["line_counts"] if row["name"] == name)
             self.assertLessEqual(lines, rows[name]["total_ns"] + ALLOWED_NS, name)
             self.assert_near(lines, told[name][1], f"lines of {name} {interpreter} {mode}")
 

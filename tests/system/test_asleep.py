@@ -94,7 +94,7 @@ def recorded(home, process, during=lambda: None):
     if samples.dump.sampling["rung"] != BPF:
         raise Skip(f"no sampling by eBPF here: {samples.dump.sampling['reason']}")
     info = json.loads(home.annot("info", "--json", attached.path).ok().out)
-    return samples, info["lasted_ns"], attached.path
+    return samples, info["duration_ns"], attached.path
 
 
 def waits_of(samples, function):

@@ -190,9 +190,9 @@ def check_part(check, annot, make_trace, folder):
                            capture_output=True, text=True).stdout.splitlines()
     sums = collections.defaultdict(lambda: [0, 0])
     for line in map(json.loads, lines):
-        if line["event"] == "range" and line["kind"] == "pushed" and line["dur_ns"] > 0:
+        if line["event"] == "range" and line["kind"] == "pushed" and line["duration_ns"] > 0:
             sums[line["name"] or "(unnamed)"][0] += 1
-            sums[line["name"] or "(unnamed)"][1] += line["dur_ns"]
+            sums[line["name"] or "(unnamed)"][1] += line["duration_ns"]
     expected = sorted([name, *sum_] for name, sum_ in sums.items())
     check.equal("the part has ranges", bool(expected), True)
     for suffix in (".pftrace", ".json"):

@@ -61,7 +61,7 @@ def work_of_gpus_is_tied_to_its_launch(home):
     equal(lanes, [{"path": "GPU 0: NVIDIA H100 80GB HBM3/stream 7"}], "lanes")
     report = home.annot("report", "--all", path).ok().out.decode()
     check("64,1,1" in report and "aten::mm [[1,2],[2,4]]" in report, "shapes in the report")
-    began = query(home, path, "select began_ns from recording")[0]["began_ns"]
+    began = query(home, path, "select begin_realtime_ns from recording")[0]["begin_realtime_ns"]
     equal(int(began), 1700000000000850500, "when the trace began")
 
 

@@ -120,7 +120,7 @@ def whatever_is_recorded_fits(home):
                                recording, timeout=120).ok().out)["sampling"]
     equal(sum(data["cpu"]["ns"]), told["cpu_ns"], "CPU time of the page")
     equal(sum(data["cpu"]["count"]), told["sample_count"], "samples of the page")
-    equal(sum(data["off"]["ns"]), told["blocked_ns"] + told["runnable_ns"], "waits of the page")
+    equal(sum(data["off"]["ns"]), told["waiting_ns"] + told["ready_ns"], "waits of the page")
 
 
 # Colours as most people see them, and where one kind of cones is absent (Machado, Oliveira and

@@ -327,7 +327,7 @@ def check_names(check, opened, path, folder):
 def counted_function(name, length, texts):
     """Line 5 has all hits and nine tenths of the time, another far below the rest."""
     return {"name": name, "file": name, "path": "/" + name, "at": 1, "owner": "own",
-            "time_ns": 10**9, "own_ns": 5 * 10**8, "line": [5, length - 2], "hits": [1234, 1],
+            "total_ns": 10**9, "own_ns": 5 * 10**8, "line": [5, length - 2], "hits": [1234, 1],
             "ns": [9 * 10**8, 10**8], "self_ns": [4 * 10**8, 10**8], "first": 1,
             "text": [texts[index % len(texts)] for index in range(length)]}
 

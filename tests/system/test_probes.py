@@ -81,7 +81,7 @@ def from_cat(annot, path, part):
         if row["event"] == "begin":
             opened[row["tid"]] += 1
         elif row["event"] == "end":
-            found[row["tid"]].append((row["path"], row["time_ns"] - row["dur_ns"],
+            found[row["tid"]].append((row["path"], row["time_ns"] - row["duration_ns"],
                                       row["time_ns"], row.get("crossed", False)))
     assert all(opened[tid] == len(found[tid]) for tid in THREADS), opened
     return {tid: sorted(found[tid]) for tid in THREADS}
@@ -177,7 +177,7 @@ def from_pyannot(folder, path):
     script = """import collections, json, sys
 import pyannot
 recording = pyannot.read(sys.argv[1])
-rows = [[row.thread.tid, row.name, row.start_ns, row.end_ns, row.self_ns, row.depth]
+rows = [[row.thread.tid, row.name, row.begin_ns, row.end_ns, row.self_ns, row.depth]
         for row in recording.ranges]
 samples = [[row.thread.tid, list(row.ranges)] for row in recording.samples]
 print(json.dumps([rows, samples]))"""

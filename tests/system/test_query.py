@@ -377,7 +377,7 @@ def options_select_as_elsewhere(home):
         lines = subprocess.run([ANNOT, "cat", "--json", "--complete", *options, str(path)],
                                capture_output=True, check=True, text=True).stdout.splitlines()
         cat = [row for row in map(json.loads, lines) if row["event"] == "range"]
-        wanted = collections.Counter((row["name"], row["time_ns"], row["dur_ns"], row["path"])
+        wanted = collections.Counter((row["name"], row["time_ns"], row["duration_ns"], row["path"])
                                      for row in cat)
         found = ask(path, "SELECT name, begin_ns, duration_ns, path FROM ranges", *options)
         equal(comparable(found, ["name", "begin_ns", "duration_ns", "path"]), wanted,

@@ -58,7 +58,7 @@ def from_cat(annot, path, words):
         if row.get("kind") == "track":
             entry = found[row["pid"], row["track"], row["name"]]
             entry[0] += 1
-            entry[1] += row["dur_ns"]
+            entry[1] += row["duration_ns"]
     return {key: tuple(value) for key, value in found.items()}
 
 
@@ -121,7 +121,7 @@ for row in recording.ranges:
     if row.track is not None:
         entry = found[row.thread.process.pid, row.track.name, row.name]
         entry[0] += 1
-        entry[1] += row.end_ns - row.start_ns
+        entry[1] += row.end_ns - row.begin_ns
 print(json.dumps([[*key, *value] for key, value in found.items()]))"""
     python = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
     told = subprocess.run([python, "-c", script, path], check=True, text=True,
@@ -223,7 +223,7 @@ def measured(command, place):
 def is_later(last, row):
     """annot tail prints a range at its end, one of a queue at its begin."""
     ends = row["event"] == "range" and row["kind"] != "track"
-    told = row["time_ns"] + (row["dur_ns"] if ends else 0)
+    told = row["time_ns"] + (row["duration_ns"] if ends else 0)
     return max(last, told), told < last
 
 

@@ -52,7 +52,7 @@ def check_spans(home, path, told):
     labels = {row["pid"]: row["process"]
               for row in json.loads(home.annot("info", "--json", path).ok().out)["processes"]}
     found = by_number([{"process": labels[row["pid"]], "queue": row["track"].rsplit("/", 1)[-1],
-                        "name": row["name"], "begin": row["time_ns"], "length": row["dur_ns"],
+                        "name": row["name"], "begin": row["time_ns"], "length": row["duration_ns"],
                         "thread": row["thread"], "number": row["values"]["correlation"]}
                        for row in spans_of(home, path)])
     expected = by_number(told)

@@ -101,14 +101,14 @@ def check_json(told, truth):
     for table in ("threads", "processes"):
         equal(total(told[table], "cpu_ns"), truth.cpu_ns, f"CPU time of all {table}")
         equal(total(told[table], "sample_count"), truth.samples, f"samples of all {table}")
-        equal(total(told[table], "runnable_ns"), truth.runnable_ns + truth.short_runnable_ns,
+        equal(total(told[table], "ready_ns"), truth.runnable_ns + truth.short_runnable_ns,
               f"runnable time of {table}")
-        equal(total(told[table], "blocked_ns"),
+        equal(total(told[table], "waiting_ns"),
               truth.off_ns - truth.runnable_ns + truth.short_blocked_ns,
               f"blocked time of all {table}")
         for field in ("gc_ns", "gil_ns"):
             equal(total(told[table], field), total(told["threads"], field), f"{field} of {table}")
-    equal((sampling["cpu_ns"], sampling["runnable_ns"]), (truth.cpu_ns, truth.runnable_ns),
+    equal((sampling["cpu_ns"], sampling["ready_ns"]), (truth.cpu_ns, truth.runnable_ns),
           "the facts of sampling")
     equal(total(waits, "total_ns"), truth.off_ns, "time of all waits")
     equal(total([row for row in waits if row["reason"] == "runnable"], "total_ns"),
@@ -258,7 +258,7 @@ def check_page_lines(data, told):
     readies = [cause == ready and not idle for cause, idle in columns(off, "cause", "idle")]
     every = [True] * len(data["cpu"]["line"])
     for field, of, name, wanted in (("cpu_ns", "cpu", "ns", every), ("hits", "cpu", "count", every),
-                                    ("wait_ns", "off", "ns", waits),
+                                    ("waiting_ns", "off", "ns", waits),
                                     ("ready_ns", "off", "ns", readies)):
         sums = line_sums(data, of, name, wanted)
         for source in data["sources"]:
@@ -273,7 +273,7 @@ def check_page_wall(data, told):
         wall[part["state"]] = wall.get(part["state"], 0) + part["ns"]
     rows = {}
     for row in told["wall"]:
-        rows[row["state"]] = rows.get(row["state"], 0) + row["time_ns"]
+        rows[row["state"]] = rows.get(row["state"], 0) + row["total_ns"]
     states = {"short waits": "short", "absent": "other"}
     equal(wall, {states.get(state, state): ns for state, ns in rows.items() if ns},
           "the wall bar of the page")
@@ -389,7 +389,7 @@ def check_reader(home, path, told, truth):
     code = ("import json, pyannot, sys\n"
             "r = pyannot.read(sys.argv[1])\n"
             "s = list(r.samples)\n"
-            "print(sum(x.weight_ns for x in s), sum(x.runnable_ns for x in s))\n"
+            "print(sum(x.cpu_ns for x in s), sum(x.ready_ns for x in s))\n"
             "print(json.dumps(r.report()))\n")
     done = home.run(sys.executable, "-c", code, path,
                     env=dict(home.environment, PYTHONPATH=where)).ok()

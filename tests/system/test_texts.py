@@ -119,7 +119,7 @@ def sums_of_cat(home, path, options):
     for line in cat(home, path, "-c", *options):
         if line["event"] == "range" and line["kind"] == "pushed":
             sums[line["path"]][0] += 1
-            sums[line["path"]][1] += line["dur_ns"]
+            sums[line["path"]][1] += line["duration_ns"]
     return {name: tuple(sum_) for name, sum_ in sums.items()}
 
 

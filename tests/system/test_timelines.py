@@ -174,7 +174,7 @@ def check_order(check, what, trace, info):
         if 3 in track:
             process = traces.message(track[3])
             ranks[process[1]] = process.get(3, 0)
-    started = sorted(info["processes"], key=lambda process: process["start_ns"])
+    started = sorted(info["processes"], key=lambda process: process["begin_ns"])
     check.equal(f"{what}: order of processes",
                 [pid for pid, _ in sorted(ranks.items(), key=lambda item: item[1])][:-1],
                 [process["pid"] for process in started])

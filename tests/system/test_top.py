@@ -139,7 +139,7 @@ def waits_that_began_before_and_go_on(home):
     told = top(home, shares.pid, "-d", "2")
     for function, reason in (("sleeps", "sleep"), ("asks", "lock"), ("reads", "pipe")):
         row = row_of(told["waits"], function=function, reason=reason)
-        near(row["waiting_ns"] / told["top"]["length_ns"], 1, 0.05, f"the wait of {function}()")
+        near(row["waiting_ns"] / told["top"]["duration_ns"], 1, 0.05, f"the wait of {function}()")
         equal(row["open"], 1, f"waits of {function}() that go on")
     shares.kill()
 
@@ -191,7 +191,7 @@ def who_holds_the_gil_and_who_waits_for_it(home):
     threads = [row for row in rows if row["function"] == "burn"]
     equal(len(threads), 2, f"threads in burn(), of {rows}")
     for row in threads:
-        check(row["gil_wait_ns"] > 0, f"a thread of two never waited for the GIL: {row}")
+        check(row["gil_waiting_ns"] > 0, f"a thread of two never waited for the GIL: {row}")
     shares.kill()
 
 
@@ -207,7 +207,7 @@ def a_command_and_its_children_to_the_end(home):
     burnt = [int(line.split()[1]) for line in done.out.decode().splitlines()
              if line.startswith("burnt")]
     equal(len(burnt), 3, "children")
-    check(told["top"]["length_ns"] < 50e9, "it did not end with its command")
+    check(told["top"]["duration_ns"] < 50e9, "it did not end with its command")
     row = row_of(told["functions"], function="burn")
     near(row["cpu_ns"] / 1e9, 1.2, 0.12, "the children's CPU time")
     rows = [row for row in told["processes"] if row["cpu_ns"] > 300e6]
@@ -293,7 +293,7 @@ def all_processes(home):
     other = home.start("sleep", "60")
     told = top(home, "--all", "-d", "1", timeout=120)
     row = row_of(told["processes"], pid=other.pid)
-    near(row["waiting_ns"] / told["top"]["length_ns"], 1, 0.3, "what sleep waits")
+    near(row["waiting_ns"] / told["top"]["duration_ns"], 1, 0.3, "what sleep waits")
     other.kill()
     other.wait()
 
@@ -361,7 +361,7 @@ def from_outside_without_ebpf(home):
     rows = json.loads(done.ok().out)["functions"]
     near(row_of(rows, function="more")["total_ns"] / row_of(rows, function="burn")["cpu_ns"], 0.6,
          0.15, "the share of more()")
-    waits = {"ready_ns", "waiting_ns", "gil_wait_ns"}
+    waits = {"ready_ns", "waiting_ns", "gil_waiting_ns"}
     check(not any(row.get(name) for row in rows for name in waits), f"waits in {rows}")
     told = home.annot("top", "--once", shares.pid, "-d", "1", "--sampling", "remote").ok().out
     screen = told.decode()

@@ -45,7 +45,7 @@ class Recorded:
         self.wall_ns, self.sums = end - begin, {}
         for row in report["wall"]:
             key = row.get("reason") or row["state"]
-            self.sums[key] = self.sums.get(key, 0) + row["time_ns"]
+            self.sums[key] = self.sums.get(key, 0) + row["total_ns"]
         whole = sum(self.sums.values())
         check(abs(whole - self.wall_ns) < 1e6, f"{self.sums} is not {self.wall_ns} ns in all")
 
@@ -70,7 +70,7 @@ class Recorded:
                 continue
             rows = [row for row in self.report(begin, end)["threads"]
                     if (row["pid"], row["tid"]) == (pid, tid)]
-            off = sum(row["blocked_ns"] + row["runnable_ns"] for row in rows)
+            off = sum(row["waiting_ns"] + row["ready_ns"] for row in rows)
             both = sums.setdefault((pid, tid), [0, 0, 0])
             for i, ns in enumerate((end - begin - off, cpu, end - begin)):
                 both[i] += ns
@@ -157,7 +157,7 @@ def processes_that_wait_for_a_processor_while_they_end(home):
             neighbour.wait()
     ran = json.loads(home.annot("query", "--json", done.path, """
         select sum(ns) / 1e9 as s from (
-            select max(max(p.end_ns), max(s.time_ns + s.duration_ns)) - min(p.start_ns) -
+            select max(max(p.end_ns), max(s.time_ns + s.duration_ns)) - min(p.begin_ns) -
                 sum(coalesce(s.waiting_ns, 0) + coalesce(s.ready_ns, 0)) as ns
             from samples s join processes p on s.process = p.id group by s.thread)""").ok().out)
     used = float(done.out)

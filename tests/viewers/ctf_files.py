@@ -110,7 +110,8 @@ def names_of(row):
 
 def began(recording):
     """The recording's start in nanoseconds from 1970, which JSON has as text."""
-    return int(query(recording, "select began_ns from recording")[0]["began_ns"] or 0)
+    row = query(recording, "select begin_realtime_ns as ns from recording")[0]
+    return int(row["ns"] or 0)
 
 
 def rows_of(recording, table, columns, *options):

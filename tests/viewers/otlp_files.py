@@ -80,7 +80,7 @@ def told(traces):
 
 
 def expected(recording, *options):
-    began = int(query(recording, "select * from recording")[0]["began_ns"])
+    began = int(query(recording, "select * from recording")[0]["begin_realtime_ns"])
     rows = query(recording, "select * from ranges", *options)
     return collections.Counter(
         (row["name"] or "(unnamed)", row["domain"], row["category"], row["pid"], row["tid"],
@@ -144,7 +144,7 @@ def number(match):
 
 def flow_points(recording, spans):
     """(flow, kind, innermost enclosing range) of each point, in order of time."""
-    began = int(query(recording, "select * from recording")[0]["began_ns"])
+    began = int(query(recording, "select * from recording")[0]["begin_realtime_ns"])
     pushed = collections.defaultdict(list)
     for about, span in spans:
         own = attributes_of(span)

@@ -100,7 +100,7 @@ def check_profile(folder, server):
     address = urllib.parse.urlsplit(sent)
     asked = urllib.parse.parse_qs(address.query)
     row = query(recording, "select * from recording")[0]
-    began = int(row["began_ns"])
+    began = int(row["begin_realtime_ns"])
     ended = (began + row["duration_ns"]) // 10**9 + 1
     assert address.path == "/ingest" and asked == {
         "name": ["my__service_"], "from": [str(began // 10**9)], "until": [str(ended)],

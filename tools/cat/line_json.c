@@ -156,13 +156,13 @@ static void put_span(struct line_writer *writer, struct json_doc *doc, const str
     char path[PATH_SIZE];
     line_path(writer->trace, span, path, sizeof(path));
     json_doc_text(doc, "path", path);
-    json_doc_int(doc, "dur_ns", line_duration_ns(line));
+    json_doc_int(doc, "duration_ns", line_duration_ns(line));
     if (line->lane == LANE_THREAD) {
         int64_t self_ns = line_duration_ns(line) - span->child_ns;
         json_doc_int(doc, "self_ns", self_ns > 0 ? self_ns : 0);
     }
     if (line->lane == LANE_QUEUE && line->event->origin_ns != EVENT_NO_ORIGIN)
-        json_doc_int(doc, "since_origin_ns", line->event->time_ns - line->event->origin_ns);
+        json_doc_int(doc, "delay_ns", line->event->time_ns - line->event->origin_ns);
     if (line->kind == LINE_RANGE && span->end_thread != span->event->thread)
         other = trace_thread_get(writer->trace, span->end_thread);
     if (other)
@@ -198,7 +198,7 @@ static void put_lost(struct json_doc *doc, const struct line *line)
     const struct event *event = line->event;
     json_doc_uint(doc, "lost", event->value.uint64);
     json_doc_text(doc, "cause", loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT));
-    json_doc_int(doc, "dur_ns", line_duration_ns(line));
+    json_doc_int(doc, "duration_ns", line_duration_ns(line));
 }
 
 static void put_attributes(struct line_writer *writer, struct json_doc *doc,
@@ -282,7 +282,7 @@ static void put_sample_values(struct line_writer *writer, struct json_doc *doc,
     char name[16];
     json_doc_text(doc, "set", trace_set_name(writer->trace, sample->set, name));
     if (sample->end_ns > sample->time_ns)
-        json_doc_int(doc, "dur_ns", line_duration_ns(line));
+        json_doc_int(doc, "duration_ns", line_duration_ns(line));
     if (set->flags & SAMPLE_SET_HEAP)
         json_doc_uint(doc, "id", sample->id);
     json_doc_object(doc, "values");
@@ -301,13 +301,13 @@ static void put_sample(struct line_writer *writer, struct json_doc *doc, const s
     char label[CALL_LABEL_SIZE];
     json_doc_uint(doc, "cpu", sample->cpu);
     if (sample_role(sets, sample) == SAMPLE_ROLE_CPU) {
-        json_doc_uint(doc, "weight_ns", sample_cpu_ns(sets, sample));
+        json_doc_uint(doc, "cpu_ns", sample_cpu_ns(sets, sample));
     } else if (line->kind == LINE_SAMPLE) {
         put_sample_values(writer, doc, line);
     } else {
-        json_doc_int(doc, "dur_ns", line_duration_ns(line));
+        json_doc_int(doc, "duration_ns", line_duration_ns(line));
         json_doc_text(doc, "reason", wait_reason_name(sample->reason));
-        json_doc_uint(doc, "runnable_ns", sample_off_share(sets, sample).runnable_ns);
+        json_doc_uint(doc, "ready_ns", sample_off_share(sets, sample).runnable_ns);
     }
     if (sample->flags & SAMPLE_IN_KERNEL)
         json_doc_bool(doc, "in_kernel", true);

@@ -184,7 +184,7 @@ static void put_span(struct line_writer *writer, const struct line *line)
     char path[PATH_SIZE];
     put_seconds(writer, "dur", line_duration_ns(line));
     if (line->lane == LANE_QUEUE && line->event->origin_ns != EVENT_NO_ORIGIN)
-        put_seconds(writer, "since_origin", line->event->time_ns - line->event->origin_ns);
+        put_seconds(writer, "delay", line->event->time_ns - line->event->origin_ns);
     if (line->span->depth) {
         line_path(writer->trace, line->span, path, sizeof(path));
         put_label(writer, "path", path);

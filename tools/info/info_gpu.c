@@ -160,7 +160,7 @@ static void put_switch(struct json_doc *doc, const char *key, const struct info_
     json_doc_object(doc, key);
     json_doc_uint(doc, "count", window->count);
     json_doc_uint(doc, "total_ns", window->total_ns);
-    json_doc_uint(doc, "longest_ns", window->longest_ns);
+    json_doc_uint(doc, "max_ns", window->longest_ns);
     json_doc_close(doc);
 }
 

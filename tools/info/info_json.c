@@ -144,7 +144,7 @@ static void put_session(const struct info_json *info, struct json_doc *doc)
     snprintf(begin, sizeof(begin), "%lld", (long long)session->begin_realtime_ns);
     json_doc_text(doc, "begin_realtime_ns", begin);
     if (session->end_ns > session->begin_ns)
-        json_doc_int(doc, "lasted_ns", session->end_ns - session->begin_ns);
+        json_doc_int(doc, "duration_ns", session->end_ns - session->begin_ns);
     json_doc_uint(doc, "shared_memory_peak_bytes", session->peak_bytes);
     json_doc_uint(doc, "overwriting_process_count", trace_fact_value(trace, TRACE_FACT_OVERWRITE));
     json_doc_uint(doc, "waiting_process_count", trace_fact_value(trace, TRACE_FACT_WAIT));
@@ -178,7 +178,7 @@ static void put_records(const struct info_json *info, struct json_doc *doc)
         [EVENT_TRACK_HIDDEN] = "hidden_begin",
         [EVENT_SPAN] = "span",
     };
-    json_doc_uint(doc, "record_count", info_record_count(info->counts));
+    json_doc_uint(doc, "event_count", info_record_count(info->counts));
     json_doc_object(doc, "records_by_kind");
     for (unsigned kind = 1; kind < EVENT_KINDS; kind++)
         if (info->counts->by_kind[kind])
@@ -373,13 +373,13 @@ static void put_process(const struct info_json *info, struct json_doc *doc, uint
     json_doc_bool(doc, "forked", process->forked);
     json_doc_uint(doc, "uid", process->uid);
     json_doc_text(doc, "command", text_of(info, process->cmdline));
-    put_moment(info, doc, "start_ns", process->start_ns ? process->start_ns : process->fork_ns);
+    put_moment(info, doc, "begin_ns", process->start_ns ? process->start_ns : process->fork_ns);
     put_moment(info, doc, "end_ns", process->end_ns);
     trace_process_end_label(trace, ordinal, label, sizeof(label));
     json_doc_text(doc, "ended", label);
     json_doc_uint(doc, "thread_count", sums[ordinal].threads);
     json_doc_uint(doc, "sample_count", sums[ordinal].samples);
-    json_doc_uint(doc, "record_count", process->event_count);
+    json_doc_uint(doc, "event_count", process->event_count);
     json_doc_uint(doc, "shared_memory_peak_bytes", process->peak_bytes);
     json_queued(doc, process);
     missing_json_lost(doc, "lost_by_cause", process->lost);
@@ -433,7 +433,7 @@ static void put_thread(const struct info_json *info, struct json_doc *doc, uint3
     put_moment(info, doc, "last_ns",
                thread->last_ns > samples.last_ns ? thread->last_ns : samples.last_ns);
     json_doc_uint(doc, "sample_count", samples.cpu);
-    json_doc_uint(doc, "record_count", thread->event_count);
+    json_doc_uint(doc, "event_count", thread->event_count);
     missing_json_lost(doc, "lost_by_cause", thread->lost);
     json_doc_close(doc);
 }

@@ -148,7 +148,7 @@ enum {
 
 static const struct table_column columns[] = {
     [COMMAND] = {.name = "command", .type = COLUMN_TEXT},
-    [LENGTH] = {.name = "length_ns", .type = COLUMN_TIME},
+    [LENGTH] = {.name = "duration_ns", .type = COLUMN_TIME},
     [PROCESSORS] = {.name = "processor_count", .type = COLUMN_COUNT},
     [RATE] = {.name = "frequency_hz", .type = COLUMN_COUNT},
     [PROCESSES] = {.name = "process_count", .type = COLUMN_COUNT},
@@ -157,7 +157,7 @@ static const struct table_column columns[] = {
     [READY] = {.name = "ready_ns", .type = COLUMN_TIME},
     [WAITS] = {.name = "waiting_ns", .type = COLUMN_TIME},
     [GIL] = {.name = "gil_ns", .type = COLUMN_TIME},
-    [GIL_WAITS] = {.name = "gil_wait_ns", .type = COLUMN_TIME},
+    [GIL_WAITS] = {.name = "gil_waiting_ns", .type = COLUMN_TIME},
     [LOST] = {.name = "lost_count", .type = COLUMN_COUNT},
 };
 

@@ -69,7 +69,7 @@ static const struct table_column fields[FIELDS] = {
     [WAITS_SHARE] = {.title = "waits %", .type = COLUMN_SHARE, .rank = 1},
     [GIL] = {.name = "gil_ns", .title = "GIL", .type = COLUMN_TIME, .rank = 4},
     [GIL_SHARE] = {.title = "GIL %", .type = COLUMN_SHARE, .rank = 2},
-    [GIL_WAITS] = {.name = "gil_wait_ns", .title = "awaited", .type = COLUMN_TIME, .rank = 4},
+    [GIL_WAITS] = {.name = "gil_waiting_ns", .title = "awaited", .type = COLUMN_TIME, .rank = 4},
     [GIL_WAITS_SHARE] = {.title = "awaits %", .type = COLUMN_SHARE},
     [COUNT] = {.name = "count", .title = "count", .type = COLUMN_COUNT, .rank = 3},
     [RATE] = {.title = "per s", .type = COLUMN_VALUE, .rank = 2},

@@ -315,7 +315,7 @@ static void find_speed(const struct reading *r, struct compare_row *row)
 {
     double total = number_of(r, column_of(r->table, "total_ns"));
     double self = number_of(r, column_of(r->table, "self_ns"));
-    double blocked = number_of(r, column_of(r->table, "blocked_ns"));
+    double blocked = number_of(r, column_of(r->table, "waiting_ns"));
     double count = number_of(r, column_of(r->table, "count"));
     bool first = r->side == COMPARE_A && r->compare->added[COMPARE_A] == 0;
     row->bound = (first || row->bound) && total > 0 && blocked <= 0.05 * total;

@@ -34,8 +34,8 @@
             TIME_OF("p90", "p90_ns", 0), TIME_OF("p99", "p99_ns", 0), TIME_OF("max", "max_ns", 0), \
             TIME_OF("cpu", "cpu_ns", METRIC_SUM | METRIC_SAMPLED),                                 \
             TIME_OF("running", "running_ns", METRIC_SUM),                                          \
-            TIME_OF("runnable", "runnable_ns", METRIC_SUM),                                        \
-            TIME_OF("blocked", "blocked_ns", METRIC_SUM),                                          \
+            TIME_OF("runnable", "ready_ns", METRIC_SUM),                                           \
+            TIME_OF("blocked", "waiting_ns", METRIC_SUM),                                          \
     }
 
 /* Work of GPUs has single durations as well. */
@@ -124,7 +124,7 @@ const struct compare_kind compare_kinds[] = {
         .label = "state",
         .keys = {"name", "state", "reason"},
         .place = "reason",
-        .metrics = {TIME_OF("time", "time_ns", METRIC_TESTED | METRIC_SUM)},
+        .metrics = {TIME_OF("time", "total_ns", METRIC_TESTED | METRIC_SUM)},
     },
     {
         .word = "own",

@@ -38,7 +38,7 @@ enum {
     RANGE_END,
     RANGE_DURATION,
     RANGE_SELF,
-    RANGE_CPU,
+    RANGE_RUNNING,
     RANGE_READY,
     RANGE_WAITING,
     RANGE_KIND,
@@ -264,7 +264,7 @@ static void put_off(const struct event_scan *scan, const struct event_row *row, 
     int64_t off_ns = (int64_t)(row->off.runnable_ns + row->off.blocked_ns);
     if (row->lane != LANE_THREAD || !trace_sampling_get(scan->scan.trace)->off_cpu)
         sqlite3_result_null(context);
-    else if (column == RANGE_CPU)
+    else if (column == RANGE_RUNNING)
         put_integer(context, plain_difference(duration_ns, off_ns));
     else
         put_integer(context,
@@ -339,7 +339,7 @@ static void put_range(const struct event_scan *scan, const struct event_row *row
     case RANGE_SELF:
         put_integer(context, plain_difference(duration_ns, row->child_ns));
         break;
-    case RANGE_CPU:
+    case RANGE_RUNNING:
     case RANGE_READY:
     case RANGE_WAITING:
         put_off(scan, row, column, context);
@@ -508,8 +508,8 @@ static const struct query_column range_columns[] = {
     [RANGE_DURATION] = {"duration_ns", "INTEGER", "end_ns - begin_ns", BOUND_NONE},
     [RANGE_SELF] = {"self_ns", "INTEGER", "duration without the ranges directly inside",
                     BOUND_NONE},
-    [RANGE_CPU] = {"cpu_ns", "INTEGER",
-                   "its thread was on a CPU: duration_ns - ready_ns - waiting_ns", BOUND_NONE},
+    [RANGE_RUNNING] = {"running_ns", "INTEGER",
+                       "its thread was on a CPU: duration_ns - ready_ns - waiting_ns", BOUND_NONE},
     [RANGE_READY] = {"ready_ns", "INTEGER", "its thread could have run, others had the CPUs",
                      BOUND_NONE},
     [RANGE_WAITING] = {"waiting_ns", "INTEGER",
@@ -708,7 +708,7 @@ struct sorted_range {
      COLUMN(RANGE_DEPTH))
 
 #define SORTED_COLUMNS                                                                             \
-    (SHORT_COLUMNS | COLUMN(RANGE_SELF) | COLUMN(RANGE_CPU) | COLUMN(RANGE_READY) |                \
+    (SHORT_COLUMNS | COLUMN(RANGE_SELF) | COLUMN(RANGE_RUNNING) | COLUMN(RANGE_READY) |            \
      COLUMN(RANGE_WAITING) | COLUMN(RANGE_UNFINISHED) | COLUMN(RANGE_END_LOST) |                   \
      COLUMN(RANGE_CUT))
 
@@ -820,7 +820,7 @@ static uint32_t wants_of(struct event_scan *scan, const struct query_bounds *bou
         (is_range && ASKED(RANGE_ARGS)) || (scan->kind == TABLE_MARKS && ASKED(MARK_ARGS));
     scan->keeps_path = is_range && (ASKED(RANGE_PATH) || ASKED(RANGE_PARENT));
     scan->keeps_shares = bounds->columns & SORTED_COLUMNS & ~SHORT_COLUMNS;
-    bool times = is_range && (ASKED(RANGE_CPU) || ASKED(RANGE_READY) || ASKED(RANGE_WAITING));
+    bool times = is_range && (ASKED(RANGE_RUNNING) || ASKED(RANGE_READY) || ASKED(RANGE_WAITING));
     bool origins = is_range && (ASKED(RANGE_LAUNCH_PATH) || ASKED(RANGE_LAUNCH_STACK));
     return WANT_EVENTS | (times ? WANT_TIMES : 0) | (origins ? WANT_ORIGINS : 0);
 }

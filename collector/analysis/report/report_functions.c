@@ -659,7 +659,7 @@ enum { CALLER_NAME, CALLER_LOCATION, TIME, SHARE, CPU, READY, WAITING };
 static const struct table_column columns_caller[] = {
     [CALLER_NAME] = {.name = "function", .title = "function", .type = COLUMN_TEXT},
     [CALLER_LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
-    [TIME] = {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    [TIME] = {.name = "total_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = TIME},
     [CPU] = {.name = "cpu_ns", .title = "CPU", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
     [READY] = {.name = "ready_ns",

@@ -44,7 +44,7 @@ enum {
 
 static const struct table_column columns[] = {
     [LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
-    [OWN_TIME] = {.name = "own_time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    [OWN_TIME] = {.name = "own_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = OWN_TIME},
     [OWN_CPU] = {.name = "own_cpu_ns", .title = "CPU", .type = COLUMN_TIME, .adds_up = true},
     [OWN_READY] =
@@ -283,7 +283,7 @@ enum {
 static const struct table_column columns_counted[] = {
     [COUNTED_LOCATION] = {.name = "location", .title = "line", .type = COLUMN_TEXT},
     [COUNTED_HITS] = {.name = "hits", .title = "hits", .type = COLUMN_COUNT, .adds_up = true},
-    [TIME] = {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    [TIME] = {.name = "total_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [COUNTED_SELF] =
         {.name = "self_ns", .title = "self", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
     [COUNTED_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = COUNTED_SELF},
@@ -297,7 +297,7 @@ static const struct table_column columns_counted[] = {
     [COUNTED_LINE] = {.name = "line", .type = COLUMN_NUMBER},
     [FIRST_LINE] = {.name = "function_line", .type = COLUMN_NUMBER},
     [FUNCTION_HITS] = {.name = "function_hits", .type = COLUMN_COUNT},
-    [FUNCTION_TIME] = {.name = "function_time_ns", .type = COLUMN_TIME},
+    [FUNCTION_TIME] = {.name = "function_total_ns", .type = COLUMN_TIME},
     [FUNCTION_SELF] = {.name = "function_self_ns", .type = COLUMN_TIME},
     [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
     [COUNTED_TEXT] = {.name = "text", .type = COLUMN_TEXT},

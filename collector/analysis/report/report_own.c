@@ -201,7 +201,7 @@ enum { WALL_STATE = PLACE_COLUMNS, WALL_REASON, WALL_TIME, WALL_SHARE };
 static const struct table_column wall_columns[] = {
     {.name = "state", .title = "state", .type = COLUMN_TEXT},
     {.name = "reason", .title = "waited for", .type = COLUMN_TEXT},
-    {.name = "time_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "total_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     {.title = "%", .type = COLUMN_SHARE, .of = WALL_TIME},
 };
 

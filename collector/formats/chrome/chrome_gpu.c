@@ -504,7 +504,7 @@ static void put_origin(struct chrome_gpu *gpu, const struct item *item)
     struct fact tid = tid_fact(gpu->ids, "start_tid", event->thread);
     chrome_argument(gpu->writer, &tid);
     chrome_argument(gpu->writer,
-                    &(struct fact){.name = "since_origin_ns",
+                    &(struct fact){.name = "delay_ns",
                                    .kind = VALUE_INT64,
                                    .value = {.int64 = event->time_ns - event->origin_ns}});
 }

@@ -99,8 +99,8 @@ static void emit_sampling(const struct visit *visit)
 {
     const struct trace_sampling *sampling = trace_sampling_get(visit->trace);
     emit_text(visit, "sampling", rung_name(sampling->rung));
-    emit_count(visit, "sampling_hz", sampling->frequency_hz);
-    emit_count(visit, sampling->mixed ? "sampling_highest_hz" : "sampling_first_hz",
+    emit_count(visit, "frequency_hz", sampling->frequency_hz);
+    emit_count(visit, sampling->mixed ? "highest_frequency_hz" : "first_frequency_hz",
                sampling->first_hz);
     emit_count(visit, "off_cpu_threshold_ns", (uint64_t)sampling->off_cpu_threshold_ns);
     emit_string(visit, "sampling_reason", sampling->reason);
@@ -142,7 +142,7 @@ void session_facts(const struct trace *trace, fact_visitor *function, void *cont
     emit_string(&visit, "annot", session->annot_version);
     emit_string(&visit, "clock", session->clock);
     emit_count(&visit, "begin_realtime_ns", (uint64_t)session->begin_realtime_ns);
-    emit_count(&visit, "peak_shared_memory_bytes", session->peak_bytes);
+    emit_count(&visit, "shared_memory_peak_bytes", session->peak_bytes);
     emit_state(&visit, session);
     emit_filters(&visit);
     emit_sampling(&visit);
@@ -224,7 +224,7 @@ void track_facts_init(struct track_facts *facts, const struct track_groups *grou
         *at++ = id_fact("parent_track", parent->id, facts->parent_id);
     *at++ = tid_fact(ids, event->kind == EVENT_TRACK_MARK ? "tid" : "start_tid", event->thread);
     if (event->kind == EVENT_SPAN && event->origin_ns != EVENT_NO_ORIGIN)
-        *at++ = (struct fact){.name = "since_origin_ns",
+        *at++ = (struct fact){.name = "delay_ns",
                               .kind = VALUE_INT64,
                               .value = {.int64 = event->time_ns - event->origin_ns}};
     at->name = NULL;

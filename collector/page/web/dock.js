@@ -100,7 +100,7 @@ function passing_states() {
 function draw_strip(g, width, height) {
     const bottom = is_low_strip() ? height : height - STRIP_AXIS;
     const curve = make_curve(width);
-    const processors = data.facts.processors || 1;
+    const processors = data.facts.processor_count || 1;
     const highest = Math.max(processors, ...curve.running.map((runs, point) =>
         runs + curve.ready[point]));
     const most = Math.min(highest, 3 * processors) * 1.06;
@@ -109,8 +109,8 @@ function draw_strip(g, width, height) {
         tone('run1'));
     fill_area(g, width, curve.points, (point) => y(curve.running[point]),
         (point) => y(curve.running[point] + curve.ready[point]), tone('ready'));
-    if (data.facts.processors > 0 && !is_low_strip())
-        dashed_line(g, width, Math.round(y(data.facts.processors)) + 0.5);
+    if (data.facts.processor_count > 0 && !is_low_strip())
+        dashed_line(g, width, Math.round(y(data.facts.processor_count)) + 0.5);
     if (!is_low_strip())
         draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
     draw_stretch(g, width, bottom);
@@ -254,7 +254,7 @@ function stretch_text() {
 }
 
 function fill_dock() {
-    const cores = data.facts.processors;
+    const cores = data.facts.processor_count;
     boxes.dock_head.replaceChildren(...[
         el('span', {class: 'key'}, is_low_strip() ? 'All threads' : 'Threads'),
         ...(is_low_strip() ? [] : [legend_entry('run1', 'running'),

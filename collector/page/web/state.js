@@ -80,7 +80,7 @@ function follow_stretch() {
 }
 
 /* The time divided by slots. */
-const span_ns = () => data.facts.span_ns || data.facts.wall_ns;
+const span_ns = () => data.facts.duration_ns || data.facts.wall_ns;
 const slot_ns = (slot) => slot * span_ns() / data.slots;
 
 /* The address with these changes, for links. */

@@ -66,7 +66,7 @@ function paint_strip(pixels, size, row, view, palette) {
     const slots = data.states.slots, wall = data.facts.wall_ns;
     const step = (view.to - view.from) / size.width;
     const alone = row.threads.length === 1 && row.kind === 'thread';
-    const most = alone ? 1 : Math.min(row.threads.length, data.facts.processors || 1);
+    const most = alone ? 1 : Math.min(row.threads.length, data.facts.processor_count || 1);
     const thread = data.threads[row.threads[0]] || {begin: 0, end: wall};
     const known = states_of_row(row);
     if (!known)

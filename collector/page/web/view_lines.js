@@ -26,13 +26,13 @@ function counted_lines(one) {
 function counted_shown(one, lines, whole) {
     if (whole || lines.length <= COUNTED.whole)
         return lines.map(() => true);
-    const hot = lines.map((line) => line.ns > 0 && line.ns >= one.time_ns * COUNTED.hot);
+    const hot = lines.map((line) => line.ns > 0 && line.ns >= one.total_ns * COUNTED.hot);
     return lines.map((line, index) => index === 0 && one.text !== undefined ||
         hot.slice(Math.max(0, index - COUNTED.around), index + COUNTED.around + 1).includes(true));
 }
 
 function counted_line(one, line) {
-    const ran = line.hits > 0 || line.ns > 0, share = one.time_ns ? line.ns / one.time_ns : 0;
+    const ran = line.hits > 0 || line.ns > 0, share = one.total_ns ? line.ns / one.total_ns : 0;
     const own = (part) => `color-mix(in srgb, var(--own) ${part}%, transparent)`;
     const number = (shown, kind = '') => el('span', {class: ('number ' + kind).trim(),
         role: 'cell'}, ran ? shown() : null);
@@ -40,7 +40,7 @@ function counted_line(one, line) {
         number(() => count_text(line.hits)), number(() => time_cell(line.ns)),
         data.counted.self ? number(() => time_cell(line.self)) : null,
         number(() => line.hits ? time_cell(line.ns / line.hits) : null, 'perhit'),
-        number(() => share_text(line.ns, one.time_ns)),
+        number(() => share_text(line.ns, one.total_ns)),
         el('span', share >= COUNTED.hot ? {class: 'heat',
             css: {'background-color': own(Math.round(20 + 80 * Math.sqrt(share)))}} : {}),
         el('span', {class: 'at', role: 'cell'}, String(line.at)),
@@ -84,7 +84,7 @@ function counted_panel(one, index, whole) {
     const panel = el('section', {class: 'counted_of'}, el('div', {class: 'viewhead'},
         el('h3', {}, el('code', {dir: 'auto'}, cut_name(one.name, 100))),
         el('p', {class: 'sub', title: one.path}, place), el('span', {class: 'space'}),
-        el('p', {class: 'sub'}, time_text(one.time_ns) + (one.own_ns < one.time_ns
+        el('p', {class: 'sub'}, time_text(one.total_ns) + (one.own_ns < one.total_ns
             ? `, self ${time_text(one.own_ns)}` : '') +
             `: ${share_text(one.own_ns, data.counted.own_ns)} of what was counted`)),
     el('div', {class: 'panel source counted' + (data.counted.self ? ' selves' : ''),

@@ -134,8 +134,8 @@ function filter_range_rows(rows) {
         if (row.index < 0)
             continue;
         row.cpu_ns = sums.cpu[row.index];
-        row.runnable_ns = sums.ready[row.index];
-        row.blocked_ns = sums.waiting[row.index];
+        row.ready_ns = sums.ready[row.index];
+        row.waiting_ns = sums.waiting[row.index];
     }
     return rows;
 }
@@ -159,9 +159,9 @@ function range_columns(rows) {
         {title: 'count', type: 'count', width: '66px', value: (row) => row.count},
         whole_column('total', 'total_ns', {hint: 'all of them together, with the ranges inside'}),
         has('cpu_ns') ? time_column('CPU', 'cpu_ns', {hint: 'with the ranges inside'}) : null,
-        has('runnable_ns') ? time_column('ready', 'runnable_ns', {narrow: false,
+        has('ready_ns') ? time_column('ready', 'ready_ns', {narrow: false,
             hint: 'could have run, but no processor was free'}) : null,
-        has('blocked_ns') ? time_column('waits', 'blocked_ns', {narrow: false,
+        has('waiting_ns') ? time_column('waits', 'waiting_ns', {narrow: false,
             hint: 'waited for something else than a processor'}) : null,
         has('gpu_ns') ? whole_column('GPU', 'gpu_ns', {
             hint: 'what GPUs did that was launched inside'}) : null,
@@ -210,7 +210,7 @@ const REST_WORDS = {outside: 'outside of all ranges',
 /* Rest rows that are not empty. */
 function rest_rows(rows) {
     return rows.filter((row) => row.role === 'rest' &&
-        ['count', 'total_ns', 'cpu_ns', 'blocked_ns'].some((name) => row[name] > 0))
+        ['count', 'total_ns', 'cpu_ns', 'waiting_ns'].some((name) => row[name] > 0))
         .map((row) => ({...row, name: REST_WORDS[row.rest] || row.name}));
 }
 

@@ -4,7 +4,7 @@
 const SOURCE_AROUND = 6; // lines shown before and after a line with samples
 const source_view = {all: new Set()};
 
-const LINE_TIMES = ['cpu_ns', 'wait_ns', 'ready_ns', 'hits'];
+const LINE_TIMES = ['cpu_ns', 'waiting_ns', 'ready_ns', 'hits'];
 const source_cache = {key: null, sources: null};
 
 /* Sources with filtered times; unfiltered ones if there is no filter or time is not split by
@@ -38,14 +38,14 @@ function filter_sources() {
         }
     for (let index = 0; index < off.slot.length; index++)
         if (!off.idle[index] && lets(off, index))
-            add(off, index, off.cause[index] === ready_cause ? 'ready_ns' : 'wait_ns',
+            add(off, index, off.cause[index] === ready_cause ? 'ready_ns' : 'waiting_ns',
                 off.ns[index]);
     return sources;
 }
 
 /* Files, largest time first. */
 function source_order() {
-    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.wait_ns) +
+    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.waiting_ns) +
         sum_of(source.ready_ns || []);
     const order = seen_sources().map((source, index) => ({index, source,
         cpu: sum_of(source.cpu_ns), time: time(source)}));
@@ -58,7 +58,7 @@ const sum_of = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 function shown_lines(source) {
     const shown = new Uint8Array(source.text.length);
     source.text.forEach((text, line) => {
-        if (!(source.hits[line] || source.cpu_ns[line] || source.wait_ns[line]))
+        if (!(source.hits[line] || source.cpu_ns[line] || source.waiting_ns[line]))
             return;
         const last = Math.min(shown.length - 1, line + SOURCE_AROUND);
         for (let near = Math.max(0, line - SOURCE_AROUND); near <= last; near++)
@@ -68,7 +68,7 @@ function shown_lines(source) {
 }
 
 function source_line(source, line, most) {
-    const cpu = source.cpu_ns[line] || 0, wait = source.wait_ns[line] || 0;
+    const cpu = source.cpu_ns[line] || 0, wait = source.waiting_ns[line] || 0;
     const ready = source.ready_ns ? source.ready_ns[line] || 0 : 0;
     const heat = cpu > 0 ? el('span', {class: 'heat', css: {'background-color': 'color-mix(in ' +
         `srgb, var(--own) ${Math.round(20 + 80 * Math.sqrt(cpu / most.cpu))}%, var(--sunk))`}})
@@ -109,7 +109,7 @@ function coloured_code(text) {
 function source_lines(source, index) {
     const shown = source_view.all.has(index) ? new Uint8Array(source.text.length).fill(1)
         : shown_lines(source);
-    const most = {cpu: Math.max(1, ...source.cpu_ns), wait: Math.max(1, ...source.wait_ns)};
+    const most = {cpu: Math.max(1, ...source.cpu_ns), wait: Math.max(1, ...source.waiting_ns)};
     const rows = [];
     for (let line = 0; line < shown.length; line++) {
         if (shown[line]) {

@@ -190,7 +190,7 @@ function task_section() {
     if (!data.tasks.name_of.length)
         return null;
     const groups = with_report([...grouped(all, (one) => one.name)].map(([name, list]) =>
-        ({name, list, await_ns: total_of(list, (one) => one.await_ns),
+        ({name, list, awaiting_ns: total_of(list, (one) => one.awaiting_ns),
             ...quantiles_of(list.map((one) => one.length))}))
         .sort((a, b) => b.total_ns - a.total_ns));
     const can = (row) => functions.some((one) => one.name === range_title(row.name));
@@ -203,12 +203,12 @@ function task_section() {
             name_column('task', null),
             {title: 'count', type: 'count', width: '72px', value: (row) => row.count},
             {title: 'ran', type: 'time', width: '80px', 
-                value: (row) => row.total_ns - row.await_ns, hint: 'it had the event loop, or ' +
+                value: (row) => row.total_ns - row.awaiting_ns, hint: 'it had the event loop, or ' +
                     'waited for it'},
-            {title: 'awaited', type: 'time', width: '80px', value: (row) => row.await_ns,
+            {title: 'awaited', type: 'time', width: '80px', value: (row) => row.awaiting_ns,
                 hint: 'suspended until something else was there'},
             {title: '', left: true, width: '96px', narrow: false, cell: (row) =>
-                mini_bar([['run1', 1 - row.await_ns / (row.total_ns || 1)]], '82px')},
+                mini_bar([['run1', 1 - row.awaiting_ns / (row.total_ns || 1)]], '82px')},
             ...percentile_columns()]}), all.length ? null
         : nothing_here('No task began in what is looked at.'));
 }

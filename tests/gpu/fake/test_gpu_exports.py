@@ -140,7 +140,7 @@ def check_launch(event, events, calls):
     assert len(calls[number]) == 1, event
     call = calls[number][0]
     assert call["tid"] == event["args"]["start_tid"], (call, event)
-    since_us = event["args"]["since_origin_ns"] / 1000
+    since_us = event["args"]["delay_ns"] / 1000
     assert abs(call["ts"] + since_us - event["ts"]) < 0.002, (call, event)
     ends = [each for each in events if each["ph"] == "f" and each["cat"] == "ac2g"
             and each["ts"] == event["ts"] and each["tid"] == event["tid"]]
@@ -152,7 +152,7 @@ def annotations_of(events):
     work, from a plain comparison of all pairs."""
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events
              if event["ph"] == "M" and event["name"] == "thread_name"}
-    work = [(event["args"]["start_tid"], event["ts"] - event["args"]["since_origin_ns"] / 1000,
+    work = [(event["args"]["start_tid"], event["ts"] - event["args"]["delay_ns"] / 1000,
              names[event["pid"], event["tid"]].partition(" (")[0], event["ts"], event["dur"])
             for event in events if event["ph"] == "X" and "stream" in event.get("args", {})
             and "start_tid" in event["args"]]

@@ -109,8 +109,8 @@ def spans_of(recording, trace):
     shift_ns = round(min(event["ts"] for event in events) * 1000) - min(
         row["begin_ns"] for row in rows)
     origins = {(event["args"]["stream"], round(event["ts"] * 1000)):
-               math.ceil((round(event["ts"] * 1000) - event["args"]["since_origin_ns"]) / 1000)
-               for event in events if "since_origin_ns" in event["args"]}
+               math.ceil((round(event["ts"] * 1000) - event["args"]["delay_ns"]) / 1000)
+               for event in events if "delay_ns" in event["args"]}
     return [Span(row, shift_ns, origins) for row in rows]
 
 
@@ -182,7 +182,7 @@ def annotations_of(trace):
             if "stream" not in args or args.get("start_tid") != around["tid"]:
                 continue
             begin_ns = round(event["ts"] * 1000)
-            launched_us = (begin_ns - args["since_origin_ns"]) / 1000
+            launched_us = (begin_ns - args["delay_ns"]) / 1000
             if around["ts"] <= launched_us < around["ts"] + around["dur"]:
                 streams[event["pid"], args["stream"]].append(
                     (begin_ns, begin_ns + round(event["dur"] * 1000)))

@@ -111,7 +111,7 @@ def info_says_what_was_recorded():
         assert told["missing_count"] == max(0, launched - counts.get("told", 0)), told
         opened, shut = recorded.windows
         assert told["opened"]["count"] == len(opened) == 1, (told, opened)
-        assert told["opened"]["longest_ns"] == opened[0]["opened in [ns]"], (told, opened)
+        assert told["opened"]["max_ns"] == opened[0]["opened in [ns]"], (told, opened)
         assert told["shut"]["total_ns"] == sum(each["shut in [ns]"] for each in shut), (told, shut)
         assert [note["text"] for note in told["notes"]] == recorded.notes, (told, recorded.notes)
         assert re.fullmatch(r"1[1-9]\.\d+", told["cupti"]), told
