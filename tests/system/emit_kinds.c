@@ -6,6 +6,7 @@
  * stream  COUNT ranges on 100 tracks with three key-values each, each followed by a pause, so that
  *         the collector can be killed meanwhile
  * many    COUNT tracks with one range each, which has ten key-values
+ * wide    COUNT marks, each with a struct of more values than are shown; then waits for SIGINT
  * One thread. */
 #include <signal.h>
 #include <stdio.h>
@@ -139,6 +140,24 @@ static void many(long count)
     }
 }
 
+/* One uint8 value more than the collector shows of a struct. */
+static void wide(long count)
+{
+    static const struct annot_field fields[] = {{"a", NULL, 0, 257, ANNOT_FIELD_UINT8, {0}}};
+    static const uint8_t bytes[257];
+    annot_schema schema = annot_schema_create("wide", sizeof(bytes), fields, 1);
+    const struct annot_value value = annot_value_struct(schema, bytes, sizeof(bytes));
+    const struct annot_event event = {.text = "wide", .values = &value, .value_count = 1};
+    sigset_t interrupt;
+    int number;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, NULL);
+    for (long i = 0; i < count; i++)
+        annot_mark_event(&event);
+    sigwait(&interrupt, &number);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -153,6 +172,8 @@ int main(int argc, char **argv)
         stream(count);
     } else if (strcmp(mode, "many") == 0) {
         many(count);
+    } else if (strcmp(mode, "wide") == 0) {
+        wide(count);
     }
     printf("%ld\n", count);
     return 0;

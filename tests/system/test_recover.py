@@ -6,6 +6,7 @@ once, and listed; those that are being made are not touched."""
 import fcntl
 import json
 import os
+import pathlib
 import random
 import shlex
 import signal
@@ -14,6 +15,8 @@ import time
 
 from cut_recordings import PATIENCE_S, Run, cut_short, recovered, until
 from harness import ANNOT, Skip, case, check, equal, main, needs_root, program
+
+PAYLOAD_CUT = 4  # of misuse
 
 
 @case
@@ -53,6 +56,25 @@ def numbers_come_as_json(home):
         equal((row["state"], row["processes"], row["lost"]), ("completed", 1, 0), "the recording")
         equal(row["events"], len(dump.events) - before[str(run.path)], "events that were added")
     equal(recovered(home), {}, "a second time")
+
+
+@case
+def payloads_cut_by_the_dead_collector_stay_counted(home):
+    path, count = home.work / "wide.annot", 20
+    annot = home.start(ANNOT, "record", "--no-sample", "-o", path, "--",
+                       program("emit_kinds"), "wide", str(count))
+    until(lambda: path.exists() and
+          [process["misuse"][PAYLOAD_CUT] for process in home.dump(path).processes] == [count],
+          "the recording's count")
+    children = pathlib.Path(f"/proc/{annot.pid}/task/{annot.pid}/children")
+    emitter, = map(int, children.read_text(encoding="ascii").split())
+    os.kill(annot.pid, signal.SIGKILL)
+    annot.wait()
+    os.kill(emitter, signal.SIGINT)
+    until(lambda: not pathlib.Path(f"/proc/{emitter}").exists(), "the program's end")
+    home.annot("recover").ok()
+    process, = home.dump(path).processes
+    equal(process["misuse"][PAYLOAD_CUT], count, "structs that were cut")
 
 
 @case

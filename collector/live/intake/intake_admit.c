@@ -113,17 +113,12 @@ static int enter(struct intake *intake, struct segment_source *source)
     if (error != 0 || !source->primary)
         return error;
     int64_t ordinal = find_recorded(intake, source);
-    if (ordinal >= 0) { /* totals are recounted from the threads' state */
+    if (ordinal >= 0) {
         struct trace_process *entry = trace_process(intake->options.trace, (uint32_t)ordinal);
         source->primary = entry->identity == source->segment.info.identity;
         source->who.ordinal = (uint32_t)ordinal;
         if (source->primary) {
-            memset(entry->lost, 0, sizeof(entry->lost));
-            for (int i = 0; i < MISUSE_COUNT; i++) /* MISUSE_SCHEMA is not recounted */
-                entry->misuse[i] = i == MISUSE_SCHEMA ? entry->misuse[i] : 0;
-            for (int i = 0; i < QUEUED_FOUND; i++)
-                entry->queued[i] = 0;
-            entry->event_count = 0;
+            source_recount(source, intake->options.trace);
             entry->end = PROCESS_RUNNING;
         }
         return 0;

@@ -97,6 +97,25 @@ static uint64_t source_bytes(const struct segment_source *source)
     return (uint64_t)status.st_blocks * 512;
 }
 
+void source_recount(struct segment_source *source, struct trace *trace)
+{
+    struct trace_process *entry = trace_process(trace, source->who.ordinal);
+    source->former = (struct source_found){.corrupt = entry->lost[LOSS_CORRUPT],
+                                           .schema = entry->misuse[MISUSE_SCHEMA],
+                                           .payload_cut = entry->misuse[MISUSE_PAYLOAD_CUT]};
+    memset(entry->lost, 0, sizeof(entry->lost));
+    memset(entry->misuse, 0, sizeof(entry->misuse));
+    memset(entry->queued, 0, QUEUED_FOUND * sizeof(entry->queued[0]));
+    entry->event_count = 0;
+}
+
+/* Raises a count to the recorded one, which has what the decoder found before a recovery. Counts
+ * of the segment since the last recorded total are not added to it. */
+static void add_former(uint64_t *count, uint64_t recorded)
+{
+    *count = *count > recorded ? *count : recorded;
+}
+
 /* The totals of this segment now. */
 static struct source_share share_now(const struct segment_source *source)
 {
@@ -104,7 +123,6 @@ static struct source_share share_now(const struct segment_source *source)
     const struct annot_shared *shared = &source->shared;
     struct source_share share = {.event_count = drain->past.event_count};
     memcpy(share.lost, drain->past.lost, sizeof(share.lost));
-    share.lost[LOSS_CORRUPT] += drain->corrupt;
     for (size_t i = 0; i < drain->threads.count; i++) {
         const struct drain_thread *thread = &drain->threads.items[i];
         share.event_count += thread->decode.record_count;
@@ -119,8 +137,14 @@ static struct source_share share_now(const struct segment_source *source)
     for (int i = 0; i < MISUSE_COUNT; i++) {
         uint64_t count = i < ANNOT_MISUSE_COUNT ? shared->misuse[i]
                                                 : shared->misuse_more[i - ANNOT_MISUSE_COUNT];
-        share.misuse[i] = drain->decoder.misuse[i] + (count <= LOSS_BELIEVABLE ? count : 0);
+        share.misuse[i] = count <= LOSS_BELIEVABLE ? count : 0;
     }
+    add_former(&share.lost[LOSS_CORRUPT], source->former.corrupt);
+    add_former(&share.misuse[MISUSE_SCHEMA], source->former.schema);
+    add_former(&share.misuse[MISUSE_PAYLOAD_CUT], source->former.payload_cut);
+    share.lost[LOSS_CORRUPT] += drain->corrupt;
+    for (int i = 0; i < MISUSE_COUNT; i++)
+        share.misuse[i] += drain->decoder.misuse[i];
     for (int i = 0; i < QUEUED_FOUND; i++)
         share.queued[i] = source->queues[i] <= LOSS_BELIEVABLE ? source->queues[i] : 0;
     share.queued[QUEUED_MISTIMED] = drain->decoder.queues.mistimed;

@@ -35,6 +35,11 @@ struct source_share {
     uint64_t event_count;
 };
 
+/* Counts of faults that the decoder finds and the segment does not have. */
+struct source_found {
+    uint64_t corrupt, schema, payload_cut;
+};
+
 struct segment_source {
     enum source_state state;
     const struct directory *directory; /* of its segment */
@@ -47,6 +52,7 @@ struct segment_source {
     int32_t host_pid;           /* in our namespace, also if it ended at once; 0: unknown */
     bool primary;               /* the first segment of its process */
     struct source_share told;   /* already in the trace's totals */
+    struct source_found former; /* in a recovery: found before, but in no segment */
     struct filter_told filter;  /* of the segment */
     uint32_t wishes;            /* last value written to the segment */
     struct annot_shared shared; /* at the last look */
@@ -66,6 +72,10 @@ struct segment_source {
 
 /* Fills the trace's entry from the segment: pids, names, times. 0 or -ENOMEM. */
 int source_describe(struct segment_source *source, struct trace *trace, struct clock_map *clock);
+
+/* Removes from the process's entry what its segments and threads still hold, so that it can be
+ * counted again. A recovery calls it for the first segment, before source_publish. */
+void source_recount(struct segment_source *source, struct trace *trace);
 
 /* Reads the segment's process-wide data: losses, name, peak. 0 or -ENOMEM. */
 int source_publish(struct segment_source *source, struct trace *trace);
