@@ -36,6 +36,8 @@ static void free_life(struct process *life)
         image_forget_names(image);
         free(image->comm);
         free(image->cmdline);
+        free(image->earlier_comm);
+        free(image->earlier_cmdline);
         free(image);
     }
     free(life);
@@ -317,7 +319,7 @@ static int lives_emit_fork(struct lives *lives, const struct process *life)
 
 static void lives_emit_image_end(struct lives *lives, const struct image *image, int64_t time_ns)
 {
-    if (image->ordinal < 0)
+    if (image->ordinal < 0 || image->merged)
         return;
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)image->ordinal);
     entry->end = PROCESS_EXEC;
@@ -463,17 +465,45 @@ int lives_fork(struct lives *lives, const struct lives_fork *fork)
     return lives_emit_fork(lives, life);
 }
 
+/* Splits an image whose program made its segment after an exec at that time. The part before keeps
+ * what the kernel reported, and shares the entry: its samples may be in it. NULL: out of memory. */
+static struct image *split_image(struct image *image, int64_t time_ns)
+{
+    struct image *before = insert_image(image->process, image, image->begin_ns);
+    if (!before)
+        return NULL;
+    before->used_ns = image->used_ns < time_ns ? image->used_ns : 0;
+    before->ordinal = image->ordinal;
+    before->merged = true;
+    before->execed = image->execed;
+    before->comm = image->comm;
+    before->cmdline = image->cmdline;
+    image->comm = image->cmdline = NULL;
+    image->begin_ns = time_ns;
+    image->used_ns = image->claimed_ns;
+    return image;
+}
+
+/* True if it began before that time and runs on after it, as far as is known. */
+static bool is_before(const struct image *image, int64_t time_ns)
+{
+    return image->begin_ns <= time_ns && (image->execed || image->used_ns < time_ns);
+}
+
 /* The image begun by an exec at that time: one that was looked up before the kernel event, the
  * first one if it was not seen to run before, or a new one. NULL: out of memory. */
 static struct image *begin_image(struct lives *lives, struct process *life, int64_t time_ns)
 {
     struct image *first = life->first, *image = first;
     assert(first);
-    while (image && (image->execed || image->used_ns < time_ns) && image->begin_ns <= time_ns)
+    while (image && is_before(image, time_ns) && image->claimed_ns < time_ns)
         image = image->after;
-    if (image && !image->execed && image->used_ns >= time_ns) {
+    if (image && is_before(image, time_ns)) {
+        image = split_image(image, time_ns);
+    } else if (image && !image->execed && image->used_ns >= time_ns) {
         image->begin_ns = time_ns;
-    } else if (image == first->after && !first->execed && first->used_ns == 0) {
+    } else if (image == first->after && !first->execed && first->used_ns == 0 &&
+               first->ordinal < 0) {
         image = first;
         image->begin_ns = time_ns;
     } else {
@@ -482,6 +512,46 @@ static struct image *begin_image(struct lives *lives, struct process *life, int6
     if (image && image->before && !lives_take_over(lives, image))
         lives_emit_image_end(lives, image->before, time_ns);
     return image;
+}
+
+static bool is_text(const char *text, const char *other)
+{
+    return strcmp(text ? text : "", other ? other : "") == 0;
+}
+
+/* Replaces texts of the image before an exec at that time that were read after it. 0 or -ENOMEM. */
+static int correct_texts(struct lives *lives, struct image *image, int64_t time_ns,
+                         const struct image *next)
+{
+    bool same = image->earlier_comm && is_text(image->comm, next->comm) &&
+                is_text(image->cmdline, next->cmdline);
+    if (image->looked_ns == 0 || (!same && image->looked_ns < time_ns))
+        return 0;
+    free(image->comm);
+    free(image->cmdline);
+    image->comm = image->earlier_comm;
+    image->cmdline = image->earlier_cmdline;
+    image->earlier_comm = image->earlier_cmdline = NULL;
+    image->looked_ns = 0;
+    if (image->claimed_ns != 0 || image->merged) /* a segment or the next image set the texts */
+        return 0;
+    lives_forget_texts(lives, image);
+    return lives_emit_texts(lives, image);
+}
+
+int lives_note_look(struct lives *lives, const struct lives_look *look)
+{
+    const struct lives_task *task = &look->task;
+    const struct process *life =
+        lives_find_life(lives, task->pid, task->start_ticks, look->time_ns);
+    struct image *image = life ? life_image(life, look->time_ns) : NULL;
+    if (!image)
+        return 0;
+    image->looked_ns = look->looked_ns;
+    return set_text(&image->earlier_comm, look->earlier_comm) != 0 ||
+                   set_text(&image->earlier_cmdline, look->earlier_cmdline) != 0
+               ? -ENOMEM
+               : 0;
 }
 
 void lives_watch(struct lives *lives, lives_image_fn *call, void *context)
@@ -504,7 +574,8 @@ int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_
     lives_emit_exec(lives, life, image);
     if (set_text(&image->comm, comm) != 0 || set_text(&image->cmdline, cmdline) != 0)
         return -ENOMEM;
-    return lives_emit_texts(lives, image);
+    int error = image->before ? correct_texts(lives, image->before, time_ns, image) : 0;
+    return error ? error : lives_emit_texts(lives, image);
 }
 
 /* The image was claimed by the program after the exec. */
@@ -529,10 +600,15 @@ int lives_exec_seen(struct lives *lives, const struct lives_exec_seen *seen)
     const struct process *life =
         lives_find_life(lives, task->pid, task->start_ticks, seen->time_ns);
     struct image *last = life ? life->last : NULL;
-    if (!last || last->claimed_ns <= seen->since_ns || last->claimed_ns > seen->time_ns)
-        return lives_exec(lives, task, seen->time_ns, seen->comm, seen->cmdline);
-    advance(lives, seen->time_ns);
-    return exec_claimed(lives, last, seen);
+    if (last && last->claimed_ns > seen->since_ns && last->claimed_ns <= seen->time_ns) {
+        advance(lives, seen->time_ns);
+        return exec_claimed(lives, last, seen);
+    }
+    int error = lives_exec(lives, task, seen->time_ns, seen->comm, seen->cmdline);
+    life = lives_find_life(lives, task->pid, task->start_ticks, seen->time_ns);
+    if (life)
+        life_image(life, seen->time_ns)->since_ns = seen->since_ns;
+    return error;
 }
 
 void lives_exit(struct lives *lives, const struct lives_task *task, int64_t time_ns, bool process,
@@ -627,6 +703,20 @@ static struct image *insert_unclaimed(struct image *image, int64_t created_ns)
     return insert_image(image->process, image, begin_ns);
 }
 
+/* True for an image without a segment yet whose exec may have been before that time, though it was
+ * noticed later. */
+static bool is_noticed_later(const struct image *image, int64_t created_ns)
+{
+    return image && image->since_ns != 0 && image->since_ns < created_ns && image->claimed_ns == 0;
+}
+
+static struct image *begin_earlier(struct lives *lives, struct image *image, int64_t time_ns)
+{
+    image->begin_ns = time_ns;
+    lives_emit_image_end(lives, image->before, time_ns);
+    return image;
+}
+
 int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_ticks,
                             int64_t created_ns, struct image **ret_image)
 {
@@ -636,6 +726,8 @@ int64_t lives_claim_process(struct lives *lives, int32_t pid, uint64_t start_tic
     struct lives_task task = {.pid = pid, .start_ticks = start_ticks};
     struct process *life = get_life(lives, &task, created_ns);
     struct image *image = life ? life_image(life, created_ns) : NULL;
+    if (image && is_noticed_later(image->after, created_ns))
+        image = begin_earlier(lives, image->after, created_ns);
     if (image && image->claimed_ns != 0)
         image = insert_unclaimed(image, created_ns);
     if (!image)

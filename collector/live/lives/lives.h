@@ -49,7 +49,10 @@ struct image {
     bool execed;          /* begun by an exec that the kernel reported */
     bool own;             /* it did something, so it keeps its entry */
     bool merged;          /* into the next one, which shares its entry */
+    int64_t since_ns;     /* not 0: its exec was noticed by a look, and is later than this */
     char *comm, *cmdline; /* or NULL */
+    int64_t looked_ns;    /* when these were read from /proc; 0 = the kernel reported them */
+    char *earlier_comm, *earlier_cmdline; /* read before them; or NULL */
     /* Of a program with libannot and a known segment: */
     int64_t served_ns;             /* when the segment was made; 0 = no segment found */
     int64_t tls_offset;            /* of the live words from a thread's pointer; 0 = unknown */
@@ -83,6 +86,17 @@ struct lives_fork {
 int lives_fork(struct lives *lives, const struct lives_fork *fork);
 int lives_exec(struct lives *lives, const struct lives_task *task, int64_t time_ns,
                const char *comm, const char *cmdline);
+
+/* The comm and command line of the image at `time_ns` were read from /proc at looked_ns. An exec
+ * before that look may be reported after it: then they are those of the next image, and this one
+ * gets the texts of an earlier look, or none (NULL). 0 or -ENOMEM. */
+struct lives_look {
+    struct lives_task task;
+    int64_t time_ns, looked_ns;
+    const char *earlier_comm, *earlier_cmdline;
+};
+
+int lives_note_look(struct lives *lives, const struct lives_look *look);
 
 /* An exec detected only by comparing two looks. A segment made between them belongs to the new
  * program, which keeps its entry. */

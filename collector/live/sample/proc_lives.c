@@ -8,9 +8,12 @@
 #include "text.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TRIES = 3 };
 
 /* At least 1. */
 static int64_t start_ns(uint64_t ticks)
@@ -19,27 +22,58 @@ static int64_t start_ns(uint64_t ticks)
     return ns > 0 ? ns : 1;
 }
 
-int process_past_emit(struct lives *lives, int32_t pid, int32_t parent)
+int process_look(int32_t pid, struct process_look *ret_look)
 {
-    char command[COMMAND_TEXT_SIZE], parent_command[COMMAND_TEXT_SIZE];
-    struct proc_stat status, parent_status;
-    if (proc_stat(pid, &status) != 0)
+    struct proc_stat after;
+    for (int i = 0; i < TRIES; i++) {
+        int error = proc_stat(pid, &ret_look->stat);
+        if (error != 0)
+            return error;
+        proc_command(pid, ret_look->command);
+        if (proc_stat(pid, &after) != 0 || after.stack_begin == ret_look->stat.stack_begin)
+            break;
+    }
+    return 0;
+}
+
+/* Notes when the texts were read, and those read earlier, for an exec that is reported late. */
+static int note_look(struct lives *lives, const struct lives_task *task, int64_t begin_ns,
+                     const struct process_look *earlier)
+{
+    const struct lives_look look = {.task = *task,
+                                    .time_ns = begin_ns,
+                                    .looked_ns = clock_now_ns(),
+                                    .earlier_comm = earlier->stat.comm,
+                                    .earlier_cmdline = earlier->command};
+    return lives_note_look(lives, &look);
+}
+
+int process_past_emit(struct lives *lives, int32_t pid, int32_t parent,
+                      const struct process_look *earlier)
+{
+    char parent_command[COMMAND_TEXT_SIZE];
+    struct process_look look;
+    struct proc_stat parent_status;
+    bool is_copy = false;
+    if (process_look(pid, &look) != 0)
         return 0;
-    struct lives_task task = {.pid = pid, .start_ticks = status.start_ticks};
-    int64_t begin_ns = start_ns(status.start_ticks);
-    proc_command(pid, command);
+    struct lives_task task = {.pid = pid, .start_ticks = look.stat.start_ticks};
+    int64_t begin_ns = start_ns(task.start_ticks);
     if (parent && proc_stat(parent, &parent_status) == 0) {
         struct lives_fork fork = {
             .child = task,
             .parent = {.pid = parent, .start_ticks = parent_status.start_ticks},
             .time_ns = begin_ns,
-            .comm = status.comm};
+            .comm = look.stat.comm};
         int error = lives_fork(lives, &fork);
-        proc_command(parent, parent_command);
-        if (error || strcmp(command, parent_command) == 0)
+        if (error)
             return error;
+        proc_command(parent, parent_command);
+        is_copy = strcmp(look.command, parent_command) == 0;
     }
-    return lives_exec(lives, &task, begin_ns, status.comm, command);
+    if (!is_copy && lives_exec(lives, &task, begin_ns, look.stat.comm, look.command) != 0)
+        return -ENOMEM;
+    return note_look(lives, &task, begin_ns, earlier);
 }
 
 /* ---- Names of threads ---- */

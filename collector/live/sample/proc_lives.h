@@ -6,12 +6,25 @@
 #define ANNOT_PROC_LIVES_H
 
 #include "lives.h"
+#include "proc_info.h"
+#include "text.h"
 
 #include <stdint.h>
 
+/* A process's state and command line, of one program. */
+struct process_look {
+    struct proc_stat stat;
+    char command[COMMAND_TEXT_SIZE];
+};
+
+/* 0, -ESRCH, or -errno if it cannot be read at present. */
+int process_look(int32_t pid, struct process_look *ret_look);
+
 /* Registers its name and command line, and its parent if `parent` (a registered pid) is not 0.
- * Skips a process that has ended. 0 or -ENOMEM. */
-int process_past_emit(struct lives *lives, int32_t pid, int32_t parent);
+ * `earlier`: a look before its execs began to be reported. Skips a process that has ended. 0 or
+ * -ENOMEM. */
+int process_past_emit(struct lives *lives, int32_t pid, int32_t parent,
+                      const struct process_look *earlier);
 
 /* Registers the names of threads with entries. `process`: its pid and start; a different ns_pid
  * means that its threads have such numbers as well. */

@@ -220,6 +220,9 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
                                         flags & SAMPLER_TRACK_WAIT_EXEC ? SAMPLER_WAIT_EXEC : 0};
     if (processes_find(&sampler->processes, pid) && !(flags & SAMPLER_TRACK_WAIT_EXEC))
         return 0;
+    struct process_look earlier = {0};
+    if (flags & SAMPLER_TRACK_ATTACH)
+        (void)process_look(pid, &earlier); /* empty if it has ended */
     /* The kernel first, so that no later mapping is missed. */
     int error = bpf_program_set_process(sampler->program, pid, &value, false);
     if (error)
@@ -241,7 +244,7 @@ static int track_one(struct bpf_sampler *sampler, int32_t pid, unsigned flags, i
         return error;
     error = sampled_read_maps(process, &sampler->modules);
     if (error != -ENOMEM && flags & SAMPLER_TRACK_ATTACH)
-        error = process_past_emit(sampler->options.lives, pid, parent);
+        error = process_past_emit(sampler->options.lives, pid, parent, &earlier);
     return error == -ENOMEM ? error : 0;
 }
 

@@ -314,15 +314,13 @@ static int remote_timeout_ms(const void *state)
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_exec)
+static int add_process(struct remote_sampler *sampler, int32_t pid, const struct proc_stat *status,
+                       bool waits_exec)
 {
-    struct proc_stat status;
-    if (proc_stat(pid, &status) != 0)
-        return -ESRCH;
-    if (remote_process_find(sampler->options.lives, pid, status.start_ticks))
+    if (remote_process_find(sampler->options.lives, pid, status->start_ticks))
         return 0;
     struct remote_process *process =
-        remote_process_create(sampler->options.lives, pid, &status, clock_now_ns());
+        remote_process_create(sampler->options.lives, pid, status, clock_now_ns());
     if (!process)
         return -ENOMEM;
     process->waits_exec = waits_exec;
@@ -335,15 +333,13 @@ static int add_process(struct remote_sampler *sampler, int32_t pid, bool waits_e
 
 /* Reports an exec since the last look at the process; `since_ns` is 0 at the first. */
 static int emit_exec(struct remote_sampler *sampler, const struct lives_task *task,
-                     const char *comm, int64_t since_ns)
+                     const struct process_look *look, int64_t since_ns)
 {
-    char command[COMMAND_TEXT_SIZE];
-    proc_command(task->pid, command);
     const struct lives_exec_seen seen = {.task = *task,
                                          .since_ns = since_ns,
                                          .time_ns = sampler->now_ns,
-                                         .comm = comm,
-                                         .cmdline = command};
+                                         .comm = look->stat.comm,
+                                         .cmdline = look->command};
     return lives_exec_seen(sampler->options.lives, &seen);
 }
 
@@ -351,19 +347,20 @@ static int emit_exec(struct remote_sampler *sampler, const struct lives_task *ta
 static int add_child(struct remote_sampler *sampler, const struct remote_process *parent,
                      int32_t pid)
 {
-    struct proc_stat status;
+    struct process_look look;
     struct lives_fork fork = {.parent = remote_process_task(parent), .time_ns = sampler->now_ns};
-    if (remote_process_find(sampler->options.lives, pid, 0) || proc_stat(pid, &status) != 0)
+    if (remote_process_find(sampler->options.lives, pid, 0) || process_look(pid, &look) != 0)
         return 0;
-    int error = add_process(sampler, pid, false);
+    const struct proc_stat *status = &look.stat;
+    int error = add_process(sampler, pid, status, false);
     if (error)
-        return error == -ENOMEM ? error : 0;
-    fork.child = (struct lives_task){.pid = pid, .tid = pid, .start_ticks = status.start_ticks};
-    fork.comm = status.comm;
+        return error;
+    fork.child = (struct lives_task){.pid = pid, .tid = pid, .start_ticks = status->start_ticks};
+    fork.comm = status->comm;
     error = lives_fork(sampler->options.lives, &fork);
     /* A fork has its parent's stack: with another one it has already done an exec. */
-    if (!error && status.stack_begin && status.stack_begin != parent->stack_begin)
-        error = emit_exec(sampler, &fork.child, status.comm, 0);
+    if (!error && status->stack_begin && status->stack_begin != parent->stack_begin)
+        error = emit_exec(sampler, &fork.child, &look, 0);
     return error;
 }
 
@@ -384,11 +381,14 @@ static int add_children(struct remote_sampler *sampler, const struct remote_proc
 static int remote_track(void *state, int32_t pid, unsigned flags)
 {
     struct remote_sampler *sampler = state;
+    struct process_look look;
     int error = proc_check_owner(pid);
+    if (!error && process_look(pid, &look) != 0)
+        error = -ESRCH;
     if (!error)
-        error = add_process(sampler, pid, flags & SAMPLER_TRACK_WAIT_EXEC);
+        error = add_process(sampler, pid, &look.stat, flags & SAMPLER_TRACK_WAIT_EXEC);
     if (!error && !(flags & SAMPLER_TRACK_WAIT_EXEC))
-        error = process_past_emit(sampler->options.lives, pid, 0);
+        error = process_past_emit(sampler->options.lives, pid, 0, &look);
     return error;
 }
 
@@ -439,7 +439,7 @@ static void end_process(struct remote_sampler *sampler, struct remote_process *p
 
 /* An exec ends all threads but the first, which becomes another one in the trace. */
 static int begin_image(struct remote_sampler *sampler, struct remote_process *process,
-                       const struct proc_stat *status)
+                       const struct process_look *look)
 {
     struct lives_task task = remote_process_task(process);
     for (size_t i = process->threads.count; i-- > 0;) {
@@ -448,8 +448,8 @@ static int begin_image(struct remote_sampler *sampler, struct remote_process *pr
         if (thread->tid != process->pid)
             remote_thread_remove(process, thread);
     }
-    remote_process_exec(process, status);
-    return emit_exec(sampler, &task, status->comm, process->looked_ns);
+    remote_process_exec(process, &look->stat);
+    return emit_exec(sampler, &task, look, process->looked_ns);
 }
 
 /* 1: it lives, or is unreadable now; 0: ended; -ENOMEM. */
@@ -462,8 +462,12 @@ static int update_process(struct remote_sampler *sampler, struct remote_process 
     bool ended = status.state == 'X' || (status.state == 'Z' && status.thread_count <= 1);
     if (ended || status.start_ticks != process->start_ticks)
         return 0;
-    if (status.stack_begin != process->stack_begin && status.stack_begin)
-        error = begin_image(sampler, process, &status);
+    if (status.stack_begin != process->stack_begin && status.stack_begin) {
+        struct process_look look;
+        if (process_look(process->pid, &look) != 0)
+            return 1; /* the next look finds its end */
+        error = begin_image(sampler, process, &look);
+    }
     process->looked_ns = sampler->now_ns;
     remote_process_look(process, sampler->now_ns);
     return error ? error : 1;

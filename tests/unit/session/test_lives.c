@@ -628,3 +628,112 @@ TEST(exec_noticed_of_a_program_that_emitted_before_the_look_ends_it)
     CHECK_STR(text_of(entry_of(third)->comm), "third");
     finish();
 }
+
+TEST(a_segment_found_before_its_exec_is_reported_keeps_one_entry)
+{
+    for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
+        start();
+        tell_exec(10, 5, 500, "python3");
+        tell_fork(10, 20, 6, 1000);
+        int64_t copy = sampled_first ? sampled(20, 6, 1060) : -1;
+        int64_t emitter = claim(20, 6, 1200);
+        CHECK_INT(sampled(20, 6, 1070), emitter);
+        tell_exec(20, 6, 1100, "emit");
+        CHECK(!sampled_first || copy == emitter);
+        CHECK_INT(sampled(20, 6, 1300), emitter); /* samples and events are of one process */
+        CHECK_INT(entry_of(emitter)->end, PROCESS_RUNNING);
+        CHECK(!entry_of(emitter)->forked);
+        CHECK_INT(trace_process_count(trace), 2);
+        finish();
+    }
+}
+
+TEST(a_segment_found_before_two_execs_are_reported_is_of_the_later_one)
+{
+    start();
+    tell_exec(20, 6, 500, "sh");
+    int64_t shell = sampled(20, 6, 600);
+    int64_t emitter = claim(20, 6, 1200);
+    tell_exec(20, 6, 1000, "env");
+    tell_exec(20, 6, 1100, "emit");
+    CHECK_INT(shell, emitter);
+    CHECK_INT(sampled(20, 6, 1300), emitter);
+    CHECK_INT(entry_of(emitter)->end, PROCESS_RUNNING);
+    CHECK_INT(trace_process_count(trace), 1);
+    CHECK(sampled(20, 6, 1050) != emitter); /* the one between them ran as well */
+    CHECK_STR(text_of(entry_of(sampled(20, 6, 1050))->comm), "env");
+    finish();
+}
+
+static void note_look(int32_t pid, uint64_t ticks, int64_t looked_ns, const char *earlier)
+{
+    struct lives_look look = {task(pid, ticks), 1000, looked_ns, earlier,
+                              earlier ? "earlier arg" : NULL};
+    CHECK_INT(lives_note_look(lives, &look), 0);
+}
+
+TEST(a_name_read_after_an_exec_is_not_that_of_the_image_before)
+{
+    enum { READ_LATER, READ_BEFORE_ITS_REPORT, NOT_READ_BEFORE, WAYS };
+
+    for (int way = 0; way < WAYS; way++) {
+        start();
+        tell_exec(20, 6, 1000, "emit");
+        note_look(20, 6, way == READ_BEFORE_ITS_REPORT ? 1900 : 2100,
+                  way == NOT_READ_BEFORE ? NULL : "python3");
+        int64_t before = sampled(20, 6, 1500);
+        CHECK_STR(text_of(entry_of(before)->comm), "emit");
+        tell_exec(20, 6, 2000, "emit");
+        int64_t after = sampled(20, 6, 2500);
+        CHECK_STR(text_of(entry_of(after)->comm), "emit");
+        if (way == NOT_READ_BEFORE)
+            CHECK(entry_of(before)->comm == 0 && entry_of(before)->cmdline == 0);
+        else
+            CHECK_STR(text_of(entry_of(before)->comm), "python3");
+        finish();
+    }
+}
+
+TEST(a_name_read_before_an_exec_is_kept)
+{
+    start();
+    tell_exec(20, 6, 1000, "python3");
+    note_look(20, 6, 1900, "python3");
+    int64_t before = sampled(20, 6, 1500);
+    tell_exec(20, 6, 2000, "emit");
+    CHECK_STR(text_of(entry_of(before)->comm), "python3");
+    CHECK_STR(text_of(entry_of(sampled(20, 6, 2500))->comm), "emit");
+    finish();
+}
+
+TEST(a_segment_found_after_its_exec_was_noticed_is_not_of_the_program_before)
+{
+    for (int claimed = 0; claimed < 2; claimed++) {
+        start();
+        see_exec(20, 6, 0, 1000, "python3");
+        int64_t before = claimed ? claim(20, 6, 1500) : sampled(20, 6, 1500);
+        see_exec(20, 6, 2000, 3000, "emit");
+        int64_t after = sampled(20, 6, 3500);
+        CHECK(before != after);
+        CHECK_INT(claim(20, 6, 2500), after);
+        CHECK_STR(text_of(entry_of(before)->comm), "python3");
+        CHECK_STR(text_of(entry_of(after)->comm), "emit");
+        CHECK_INT(entry_of(before)->end_ns, 2500);
+        CHECK_INT(trace_process_count(trace), 2);
+        finish();
+    }
+}
+
+TEST(a_parent_that_execs_later_keeps_the_name_its_child_inherited)
+{
+    start();
+    tell_exec(10, 5, 500, "sh");
+    tell_fork(10, 20, 6, 1000);
+    tell_fork(20, 30, 7, 1100);
+    sampled(30, 7, 1200); /* enters its parent as well */
+    tell_exec(20, 6, 1300, "ls");
+    int64_t after = sampled(20, 6, 1400);
+    CHECK_STR(text_of(entry_of(after)->comm), "ls");
+    CHECK_STR(text_of(entry_of(sampled(20, 6, 1250))->comm), "child");
+    finish();
+}
