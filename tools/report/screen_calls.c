@@ -207,6 +207,18 @@ static void put_recording(const struct screen *screen, const struct calls_view *
     screen_put_wrapped(screen, STYLE_DIM, text, 1);
 }
 
+/* Prints the notes of the table that are sentences without a number. */
+static void put_basis(const struct screen *screen)
+{
+    const struct table *table = report_find(screen->report, "calls");
+    for (unsigned i = 0; i < table->note_count; i++) {
+        if (table->notes[i].after)
+            continue;
+        fputs(" ", screen->out);
+        screen_put_wrapped(screen, STYLE_DIM, table->notes[i].before, 1);
+    }
+}
+
 /* Prints the number of counted calls outside the requested ranges, or without known ranges. */
 static int put_elsewhere(const struct screen *screen, const struct calls_view *view)
 {
@@ -253,6 +265,7 @@ int screen_calls(const struct screen *screen)
     put_rest(screen, &view);
     put_estimates(screen, &view);
     put_recording(screen, &view);
+    put_basis(screen);
     free(chosen);
     return 0;
 }

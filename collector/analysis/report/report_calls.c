@@ -249,6 +249,19 @@ static const char *mode_text(const struct report *report, const struct call_tota
                    : "every call counted";
 }
 
+/* With samples, a second table has times of functions. Both include the cost of tracing: samples
+ * charge it to the innermost function at that moment, traced times to the caller or the callee,
+ * depending on when the clock was read. */
+static void add_basis(const struct report *report, struct table *table)
+{
+    if (report->facts.own && own_time_totals(report->facts.own)->sample_count > 0)
+        table_add_note(table,
+                       (struct table_note){
+                           .before = "(rely on this table for calls, and on a recording without "
+                                     "tracing for times: samples and traced calls charge the cost "
+                                     "of tracing to different functions)"});
+}
+
 static int add_titles(const struct report *report, struct table *table)
 {
     char title[256];
@@ -290,6 +303,8 @@ static int add_titles(const struct report *report, struct table *table)
                                   .after = " calls)",
                                   .always = true,
                                   .apart = totals->calls == 0});
+    if (totals->calls)
+        add_basis(report, table);
     return report_title(report, table, title);
 }
 
