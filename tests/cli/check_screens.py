@@ -120,7 +120,7 @@ def make(tool, folder, shape):
 def count_lines(text):
     """Counts lines without the findings, of which a busy machine has more, and with only one for
     the commands at the end, which take more with a long path."""
-    text = re.sub(r"^What stands out\n( .*\n)+\n", "", text, flags=re.M)
+    text = re.sub(r"^Findings\n( .*\n)+\n", "", text, flags=re.M)
     return text.count("\n") - text.count("\n      annot ")
 
 

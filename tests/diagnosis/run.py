@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Is the diagnosis right? Programs with a known disease, and healthy ones, are recorded as users
-would, and the diagnosis of `annot report` is compared with the known one.
+"""Are the findings right? Programs with a known problem, and healthy ones, are recorded as users
+would, and the findings of `annot report` are compared with the known problem.
 
     run.py ANNOT [--runs N] [--needed PART] [--beside N] [--json FILE] [--python PYTHON] [NAME...]
 
-A program's disease is its file's name up to the first dash. Over all runs, precision is the part of
-the reported findings that is true, recall the part of the true diseases that was reported: each
+A program's problem is its file's name up to the first dash. Over all runs, precision is the part of
+the reported findings that is true, recall the part of the true problems that was reported: each
 must be PART, 0.95 by default. That others had the processors ("host") is true whenever something
 else runs on the machine; it counts only where nothing else did, by the processors' own clocks. It
-never stands before a program's own disease. --beside runs N busy processes for each processor
+never stands before a program's own problem. --beside runs N busy processes for each processor
 beside each program.
 
 Comments at the beginning of a program give its requirements and expected findings:
 
     # says: WORDS            the finding has these words, else it counts as missed
-    # also: DISEASE, reason  another disease that it really has besides
+    # also: PROBLEM, reason  another problem that it really has besides
     # record: OPTION...      options of annot record
     # beside: N ...          N busy processes for each processor run meanwhile, not recorded
     # needs: MODULE          it is left out where Python has no such module
@@ -43,11 +43,11 @@ COMMENT = re.compile(r"# (says|also|record|beside|needs): (.*)")
 
 
 class Program:
-    """One file: its disease (None if it is healthy), and the fields of its comments."""
+    """One file: its problem (None if it is healthy), and the fields of its comments."""
 
     def __init__(self, path):
         self.path = path
-        self.disease = path.stem.split("-")[0] if path.parent.name == "sick" else None
+        self.problem = path.stem.split("-")[0] if path.parent.name == "sick" else None
         self.comments = collections.defaultdict(list)
         for line in path.read_text().splitlines():
             if comment := COMMENT.fullmatch(line):
@@ -119,26 +119,26 @@ def read(annot, recording):
 
 
 def compare(program, report, busy):
-    """Judges one run: (true, false, missed) by disease, and lines about wrong findings."""
+    """Judges one run: (true, false, missed) by problem, and lines about wrong findings."""
     found = collections.defaultdict(str)
-    for row in report["diagnosis"]:
-        found[row["disease"]] += " ".join(filter(None, map(row.get, TEXTS))) + " "
-    name, disease, wanted = program.path.stem, program.disease, program.comments["says"]
-    order = [row["disease"] for row in report["diagnosis"]]
-    said = set(found) - program.also - ({"host"} if busy and disease != "host" else set())
+    for row in report["findings"]:
+        found[row["kind"]] += " ".join(filter(None, map(row.get, TEXTS))) + " "
+    name, problem, wanted = program.path.stem, program.problem, program.comments["says"]
+    order = [row["kind"] for row in report["findings"]]
+    said = set(found) - program.also - ({"host"} if busy and problem != "host" else set())
     counts, wrong = collections.Counter(), []
-    if disease in said and all(words in found[disease] for words in wanted):
-        counts[disease, "true"] += 1
-    elif disease in said:
-        counts[disease, "missed"] += 1
-        wrong.append(f"{name}: {disease}, but not \"{wanted[0]}\": {found[disease]}")
-    elif disease:
-        counts[disease, "missed"] += 1
+    if problem in said and all(words in found[problem] for words in wanted):
+        counts[problem, "true"] += 1
+    elif problem in said:
+        counts[problem, "missed"] += 1
+        wrong.append(f"{name}: {problem}, but not \"{wanted[0]}\": {found[problem]}")
+    elif problem:
+        counts[problem, "missed"] += 1
         wrong.append(f"{name}: not said, but {sorted(said) or 'nothing'}")
-    if disease in order and "host" in order[:order.index(disease)]:
+    if problem in order and "host" in order[:order.index(problem)]:
         counts["host", "false"] += 1
-        wrong.append(f"{name}: the machine comes before {disease}")
-    for other in said - {disease}:
+        wrong.append(f"{name}: the machine comes before {problem}")
+    for other in said - {problem}:
         counts[other, "false"] += 1
         wrong.append(f"{name}: {other}, which is wrong: {found[other]}")
     return counts, wrong
@@ -165,14 +165,14 @@ def part(some, whole):
 
 
 def table(counts):
-    """A row for each disease, and one for all."""
+    """A row for each problem, and one for all."""
     names = sorted({name for name, _ in counts})
     sums = {key: sum(counts[name, key] for name in names) for key in ("true", "false", "missed")}
     counts = {**counts, **{("all", key): value for key, value in sums.items()}}
     rows = []
     for name in [*names, "all"]:
         true, false, missed = (counts.get((name, key), 0) for key in ("true", "false", "missed"))
-        rows.append({"disease": name, "runs": true + missed, "true": true, "false": false,
+        rows.append({"problem": name, "runs": true + missed, "true": true, "false": false,
                      "missed": missed, "precision": part(true, true + false),
                      "recall": part(true, true + missed)})
     return rows
@@ -195,10 +195,10 @@ def main():
     left_out |= {program.path.stem for program in programs(args.names)} - {
         program.path.stem for program in chosen}
     rows = table(counts)
-    print(f"{'disease':16} {'runs':>5} {'precision':>9} {'recall':>7}")
+    print(f"{'problem':16} {'runs':>5} {'precision':>9} {'recall':>7}")
     for row in rows:
-        print(f"{row['disease']:16} {row['runs']:5} {row['precision']:9.2f} {row['recall']:7.2f}")
-    healthy = sum(program.disease is None for program in chosen) * args.runs
+        print(f"{row['problem']:16} {row['runs']:5} {row['precision']:9.2f} {row['recall']:7.2f}")
+    healthy = sum(program.problem is None for program in chosen) * args.runs
     print(f"and {healthy} runs of healthy programs")
     for name in sorted(left_out):
         print(f"left out, as this machine cannot run it: {name}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The findings about GPUs in the diagnosis: made-up training loops, in the format of
+"""The findings about GPUs: made-up training loops, in the format of
 torch.profiler, each with one fault, and healthy ones.
 
     test_gpu_findings.py ANNOT TRUTH_PROGRAM
@@ -65,7 +65,7 @@ class Loop:
                               capture_output=True, text=True).stdout
 
     def findings(self):
-        return {row["disease"]: row for row in json.loads(self.report("--json"))["diagnosis"]}
+        return {row["kind"]: row for row in json.loads(self.report("--json"))["findings"]}
 
 
 def check(name, got, wanted):
@@ -208,7 +208,7 @@ def gpus_of_several_processes_are_told_apart():
     for _, pid in devices:
         holds("processes", f"(pid {pid})", text)
     holds("processes: least first", f"(pid {devices[0][1]}) to ", text)
-    starved = next((row for row in tables["diagnosis"] if row["disease"] == "gpu_starved"), None)
+    starved = next((row for row in tables["findings"] if row["kind"] == "gpu_starved"), None)
     if starved:
         check("processes: whose", any(f"of truth_program (pid {pid})" in starved["finding"]
                                       for _, pid in devices), True)
@@ -223,7 +223,7 @@ def a_recording_says_what_the_thread_did():
     subprocess.run([ANNOT, "record", "-q", "--force", "-o", out, "--", PROGRAM, "40"], check=True)
     report = json.loads(subprocess.run([ANNOT, "report", "--json", out], check=True,
                                        capture_output=True).stdout)
-    row = next(row for row in report["diagnosis"] if row["disease"] == "gpu_starved")
+    row = next(row for row in report["findings"] if row["kind"] == "gpu_starved")
     holds("recorded", "passes in data.load", row["evidence"])
     waits = re.search(r"The thread that launches (.*?) (\w+) \(truth_program\) for ",
                       row["evidence"])

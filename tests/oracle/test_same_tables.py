@@ -221,8 +221,8 @@ def check_sums(checks, told):
     checks.equal(sum_of(told["own_functions"], "waiting_ns") + sum_of(helpers, "total_ns"),
                  waiting_ns, "waits of own_functions and helpers")
     checks.equal(sum_of(told["wall"], "total_ns"), told["recording"]["wall_ns"], "the wall time")
-    for row in told["diagnosis"]:
-        checks.equal(row["share"], row["cost"] / row["whole"], f"share of {row['disease']}", 1e-9)
+    for row in told["findings"]:
+        checks.equal(row["share"], row["cost"] / row["whole"], f"share of {row['kind']}", 1e-9)
 
 
 def check_tree(checks, told):
@@ -371,10 +371,10 @@ def check_waits(checks, screen, told):
 
 def check_rest(checks, screen, told):
     """Checks the findings, ranges and last lines."""
-    found = re.findall(rf"^ *{SHARE} (\S.*)$", "\n".join(section(screen, "What stands out")), re.M)
-    for (share, _), row in zip(found, told["diagnosis"]):
+    found = re.findall(rf"^ *{SHARE} (\S.*)$", "\n".join(section(screen, "Findings")), re.M)
+    for (share, _), row in zip(found, told["findings"]):
         share_is(checks, share, row["cost"], row["whole"], f"finding {row['finding']!r}")
-    most = min(len(told["diagnosis"]), 3)
+    most = min(len(told["findings"]), 3)
     checks.equal(len(found) in (most, min(most, 2)), True, f"{len(found)} findings of {most}")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
     inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}

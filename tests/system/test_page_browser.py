@@ -121,7 +121,7 @@ def check_layout(check, opened, path, folder):
 
     def one_finding(data):
         for table in data["tables"]:
-            if table["name"] == "diagnosis":
+            if table["name"] == "findings":
                 table["rows"] = table["rows"][:1]
 
     page = Shown(opened, with_data(path, folder / "card.html", one_finding))

@@ -209,13 +209,13 @@ static void put_finding(const struct screen *screen, const struct table *table,
 
 int screen_findings(const struct screen *screen)
 {
-    const struct table *table = report_find(screen->report, "diagnosis");
+    const struct table *table = report_find(screen->report, "findings");
     if (!table || table->row_count == 0)
         return 0;
     struct table_row *row = malloc(sizeof(*row));
     if (!row)
         return -ENOMEM;
-    screen_title(screen, "What stands out");
+    screen_title(screen, "Findings");
     for (uint64_t i = 0; i < table->row_count && i < screen->rows.findings; i++) {
         table_row(table, i, row);
         put_finding(screen, table, row);

@@ -51,7 +51,7 @@ const char *const query_report_names[] = {
     "own_functions",
     "call_tree",
     "wait_places",
-    "diagnosis",
+    "findings",
     "sampling",
     "missing",
     NULL,

@@ -11,10 +11,10 @@ bool findings_reach(uint64_t cost, uint64_t whole, unsigned hundredths)
     return cost > 0 && (double)cost * 100 >= (double)whole * hundredths;
 }
 
-struct finding *findings_add(struct findings *findings, const char *disease, uint64_t cost_ns,
+struct finding *findings_add(struct findings *findings, const char *kind, uint64_t cost_ns,
                              uint64_t whole_ns)
 {
-    struct finding fresh = {.disease = disease, .cost_ns = cost_ns, .whole_ns = whole_ns};
+    struct finding fresh = {.kind = kind, .cost_ns = cost_ns, .whole_ns = whole_ns};
     if (vec_push(&findings->items, fresh) == 0)
         return &findings->items.items[findings->items.count - 1];
     findings->failed = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of the diagnosis rules. Each rule compares numbers of other tables, and adds a finding
- * only if those support it; docs/guides/diagnosis.md lists all rules with their limits.
+/* Helpers of the rules for findings. Each rule compares numbers of other tables, and adds a finding
+ * only if those support it; docs/guides/findings.md lists all rules with their limits.
  * Thread-safety: one thread per report. */
 #ifndef ANNOT_FINDINGS_H
 #define ANNOT_FINDINGS_H
@@ -21,7 +21,7 @@ enum { OTHERS_PART = 10 };
 enum { FINDING_NAME_SIZE = 256, FINDING_TEXT_SIZE = 512 };
 
 struct finding {
-    const char *disease; /* name for programs */
+    const char *kind; /* name for programs: "gil" */
     uint64_t cost_ns, whole_ns;
     char finding[FINDING_TEXT_SIZE]; /* "of the wall time ..." */
     char evidence[FINDING_TEXT_SIZE];
@@ -39,7 +39,7 @@ struct findings {
 bool findings_reach(uint64_t cost, uint64_t whole, unsigned hundredths);
 
 /* Adds a finding with empty texts; NULL: out of memory. Valid until the next one is added. */
-struct finding *findings_add(struct findings *findings, const char *disease, uint64_t cost_ns,
+struct finding *findings_add(struct findings *findings, const char *kind, uint64_t cost_ns,
                              uint64_t whole_ns);
 
 /* Writes "call_api (io_bound.py:4)" into FINDING_NAME_SIZE bytes; returns `buffer`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The diagnosis: findings of a recording, their cost, and advice. */
+/* The findings of a recording: each with its cost, evidence and advice. */
 #include "report_findings.h"
 
 #include "findings.h"
@@ -189,10 +189,10 @@ static void find_lost(struct findings *findings)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-enum { DISEASE, SHARE, COST, WHOLE, FINDING, EVIDENCE, ADVICE };
+enum { KIND, SHARE, COST, WHOLE, FINDING, EVIDENCE, ADVICE };
 
 static const struct table_column columns[] = {
-    [DISEASE] = {.name = "disease", .type = COLUMN_TEXT},
+    [KIND] = {.name = "kind", .type = COLUMN_TEXT},
     [SHARE] = {.name = "share", .type = COLUMN_VALUE},
     [COST] = {.name = "cost", .type = COLUMN_COUNT},
     [WHOLE] = {.name = "whole", .type = COLUMN_COUNT},
@@ -209,7 +209,7 @@ static double share_of(const struct finding *finding)
 static void fill(const struct table *table, uint64_t index, struct table_row *row)
 {
     const struct finding *finding = (const struct finding *)table->rows + index;
-    row_text(row, DISEASE, finding->disease);
+    row_text(row, KIND, finding->kind);
     row_value(row, SHARE, share_of(finding));
     row_count(row, COST, finding->cost_ns);
     row_count(row, WHOLE, finding->whole_ns);
@@ -220,7 +220,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
 
 static bool is_of_host(const struct finding *finding)
 {
-    return strcmp(finding->disease, "host") == 0;
+    return strcmp(finding->kind, "host") == 0;
 }
 
 /* Findings that the program cannot change come last. */
@@ -232,10 +232,10 @@ static int largest_first(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static bool is_one_of(const struct finding *finding, const char *const *diseases)
+static bool is_one_of(const struct finding *finding, const char *const *kinds)
 {
-    for (; *diseases; diseases++)
-        if (strcmp(finding->disease, *diseases) == 0)
+    for (; *kinds; kinds++)
+        if (strcmp(finding->kind, *kinds) == 0)
             return true;
     return false;
 }
@@ -265,7 +265,7 @@ int report_add_findings(struct report *report)
     void (*const of_samples[])(struct findings *) = {find_start_up, find_gc, find_hand_over,
                                                      find_loop};
     struct findings findings = {.report = report, .trace = report->trace};
-    struct table *table = report_add_table(report, "diagnosis", fill);
+    struct table *table = report_add_table(report, "findings", fill);
     for (size_t i = 0; i < sizeof(of_waits) / sizeof(*of_waits) && report->facts.wall; i++)
         of_waits[i](&findings);
     for (size_t i = 0; i < sizeof(of_samples) / sizeof(*of_samples) && report->facts.own; i++)

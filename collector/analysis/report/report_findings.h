@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of findings: the diagnosis. 0 or -ENOMEM. Thread-safety: one thread per report. */
+/* The table of findings. 0 or -ENOMEM. Thread-safety: one thread per report. */
 #ifndef ANNOT_REPORT_FINDINGS_H
 #define ANNOT_REPORT_FINDINGS_H
 

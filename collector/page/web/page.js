@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page around the views: head, headline, wall bar, diagnosis, tabs, keys, theme, search. */
+/* The page around the views: head, headline, wall bar, findings, tabs, keys, theme, search. */
 
 const boxes = {}; // parts made once
 
@@ -76,18 +76,20 @@ function make_hero(title) {
         whole > 0 ? share_bar(wall_parts(), whole, 'Wall time') : null);
 }
 
-// ---- Diagnosis ----------------------------------------------------------------------------------
+// ---- Findings -----------------------------------------------------------------------------------
 
-const FINDING_VIEWS = {host: 'timeline', blocked: 'waits', loop: 'tasks', lock: 'waits',
-    pool: 'pools', gil: 'timeline', gc: 'tree', import: 'tree',
+/* The view with the details of each kind of finding (docs/guides/findings.md). */
+const FINDING_VIEWS = {host: 'timeline', oversubscribed: 'timeline', serial: 'timeline',
+    gil: 'timeline', blocked: 'waits', page_faults: 'waits', loop: 'tasks', overhead: 'pools',
+    imbalance: 'pools', few_tasks: 'pools', idle_worker: 'pools', gc: 'tree', imports: 'tree',
     gpu_starved: 'gpu', gpu_launches: 'gpu', gpu_pageable: 'gpu'};
 const CARDS_MOST = 3;
 
 function make_cards() {
-    const findings = table_rows('diagnosis').slice(0, CARDS_MOST);
+    const findings = table_rows('findings').slice(0, CARDS_MOST);
     if (!findings.length)
         return null;
-    return el('div', {class: 'cards', role: 'list', 'aria-label': 'What stands out'},
+    return el('div', {class: 'cards', role: 'list', 'aria-label': 'Findings'},
         findings.map(make_card));
 }
 
@@ -97,7 +99,7 @@ function make_card(finding) {
     const whole = /^(of (?:the |all )?[\w ]*?time|of [\w ]+?)\s(.*)$/s.exec(finding.finding) ||
         [null, '', finding.finding];
     const [sentence, ...more] = whole[2].split(/(?<=[:.])\s/);
-    const view = views.find((one) => one.key === FINDING_VIEWS[finding.disease] && one.has());
+    const view = views.find((one) => one.key === FINDING_VIEWS[finding.kind] && one.has());
     return el('div', {class: 'card', role: 'listitem'},
         el('div', {class: 'severity'}, el('i', {class: 'gauge'}, el('i', {css: {
             width: Math.max(6, 100 * share) + '%'}})), share_text(share), ' ', whole[1]),
