@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run by preload.c before the first line of a program, in a temporary namespace, if the quick way of
 # preload.c did not find pyannot. Compiled in each interpreter: rarely needed code is in separate
-# texts (bootstrap_search.py, bootstrap_tell.py).
+# texts (bootstrap_search.py, bootstrap_report.py).
 import sys
 from posix import environ
 if b"ANNOT_PYTHON" in environ:

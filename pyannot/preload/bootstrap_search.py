@@ -21,6 +21,6 @@ try:
             error = last
         own.remove(folder)
     if error is not None:
-        exec(TELL)
+        exec(REPORT)
 except Exception:
     pass  # the program comes first

@@ -43,7 +43,7 @@ def lines(counted: Counted) -> Counted:
         _trace.count_lines(CHOSEN)
     except RuntimeError as error:  # unsupported by the interpreter: the program continues without
         from pyannot import observe
-        observe.tell("part", "trace-lines", error)
+        observe.report("part", "trace-lines", error)
         return counted
     for code in codes:
         _native.trace_choose_lines(code)

@@ -25,8 +25,8 @@ from pyannot._results import Results
 
 _growing = threading.Lock()  # held while the lists of a Recording grow
 
+# The type of payloads and of the values of keys.
 Value = Union[None, bool, int, float, str]
-"""What a payload or a key's value can be."""
 
 Row = Dict[str, Any]
 Report = Dict[str, Any]

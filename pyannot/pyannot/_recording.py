@@ -140,12 +140,12 @@ class _Collector:
 
     def _failed(self, what: str) -> RecordingError:
         """Returns annot's messages as an error, without the prefix of each line."""
-        said: List[str] = []
+        texts: List[str] = []
         hints: List[str] = []
         for line in self.messages().splitlines():
             kind, _, rest = line.partition(": ")
-            (hints if kind == "hint" else said).append(rest or line)
-        reason = "; ".join(said) or "annot ended without a word"
+            (hints if kind == "hint" else texts).append(rest or line)
+        reason = "; ".join(texts) or "annot ended without a message"
         return RecordingError(f"{what} {self.path}: {reason}", "; ".join(hints))
 
     def wait_until_it_records(self) -> None:
@@ -156,13 +156,13 @@ class _Collector:
             return
         if line is None:
             os.kill(self._annot, 9)
-            raise RecordingError(f"cannot record into {self.path}: annot does not begin",
-                                 "annot doctor says what is wrong")
+            raise RecordingError(f"cannot record into {self.path}: annot does not start",
+                                 "annot doctor reports the cause")
         raise self._failed("cannot record into")
 
     def stop(self, seconds: Optional[float]) -> None:
         """Ends the recording and waits until the file is complete."""
-        if not self._ask_for_end():
+        if not self._request_end():
             self._stop_by_signal(seconds)
             return
         line = self._line(seconds)
@@ -170,18 +170,18 @@ class _Collector:
             self._reap()
         elif line is None:
             raise RecordingError(f"{self.path} is not complete after {seconds:.0f} s",
-                                 "annot goes on with it alone")
+                                 "annot continues to write it")
         else:
             error = self._failed("cannot complete")
             raise RecordingError(str(error), error.hint or "annot recover completes it")
 
-    def tell_begin(self) -> None:
+    def send_begin(self) -> None:
         """Sends the start of the block: earlier events are not the program's."""
         number = self._input.number()
         if number is not None:
             _write(number, b"begin %d\n" % (time.monotonic_ns() - CLOCK_ERROR_NS))
 
-    def _ask_for_end(self) -> bool:
+    def _request_end(self) -> bool:
         """Requests the end. Returns true if both pipes are still open."""
         number = self._input.number()
         if number is not None:  # if annot has ended, its last lines can still be read
@@ -205,7 +205,7 @@ class _Collector:
         while self._lives():
             if until is not None and time.monotonic() > until:
                 raise RecordingError(f"{self.path} is not complete after {seconds:.0f} s",
-                                     "annot goes on with it alone")
+                                     "annot continues to write it")
             time.sleep(0.005)
         self._reap()
         from pyannot._read import read
@@ -226,7 +226,7 @@ class _Collector:
 
     def abandon(self) -> None:
         """Requests the end, and does not wait for it."""
-        if not self._ask_for_end() and self._lives():
+        if not self._request_end() and self._lives():
             os.kill(self._annot, signal.SIGTERM)
         self.close()
 
@@ -339,7 +339,7 @@ def _observe(state: _State, parts: Optional[str]) -> None:
     if parts is None:
         return
     observe = _observer()
-    if any(told != "off" for told in observe.status().values()):
+    if any(state != "off" for state in observe.status().values()):
         return
     state.observes = True
     observe.start(parts)
@@ -379,13 +379,13 @@ def _note_children(variables: Dict[str, str], preload: bool) -> None:
         return
     reason = ""
     if "ANNOT_PYTHON_PATH" not in variables:
-        reason = ("the path of its folder has characters that end a path in lists, and no folder "
-                  "is there for a link")
+        reason = ("the path of its folder has characters that end a path in lists, and there is "
+                  "no folder for a link")
     elif preload and "annot-preload.so" not in os.environ.get("LD_PRELOAD", ""):
-        reason = "its library annot-preload.so is not there"
+        reason = "its library annot-preload.so is missing"
     if reason:
-        _observer().tell("note", "Other programs that this one starts load no pyannot, only those "
-                         f"in which it is installed: {reason}.")
+        _observer().report("note", "Other programs that this one starts load pyannot only where it "
+                           f"is installed: {reason}.")
 
 
 def _set_environment(state: _State, variables: Dict[str, str]) -> None:
@@ -450,7 +450,7 @@ def start_recording(
         _note_children(variables, preload)
         atexit.register(_at_exit)
         state.collector = collector
-        collector.tell_begin()
+        collector.send_begin()
     except BaseException:
         if state.claim is collector:
             state.collector = None

@@ -128,8 +128,8 @@ class Results:
                                  "let the environment variable ANNOT name the annot program"
                                  ) from None
         if result.returncode != 0 and not result.stdout:
-            said = result.stderr.decode(errors="replace").strip()
-            reason, _, hint = said.partition("\nhint: ")
+            message = result.stderr.decode(errors="replace").strip()
+            reason, _, hint = message.partition("\nhint: ")
             raise RecordingError(reason or f"annot {words[0]} failed", hint)
         return result.stdout
 

@@ -92,7 +92,7 @@ def begin(text: str) -> None:
         start(settings)
 
 
-def asked(text: str) -> str:
+def request(text: str) -> str:
     """Applies a request that `annot set` or `annot attach` makes while the program runs, in the
     form of ANNOT_TRACE; with neither functions nor lines, only the program's own requests remain.
     Children that begin later apply it, too. Returns the current state as a text."""
@@ -114,25 +114,25 @@ def asked(text: str) -> str:
             start(wanted)
         else:
             stop()
-        _tell_switched(is_on)
+        _record_switch(is_on)
     return ", ".join(f"{name} {_settings[name]}" for name in ("functions", "lines")
                      if name in _settings) or "off"
 
 
-def _tell_switched(is_on: bool) -> None:
+def _record_switch(is_on: bool) -> None:
     domain = _native.observed_domain("python calls", *SWITCHED)
     domain.mark(f"calls of Python: {mode_of(_settings) if 'functions' in _settings else 'off'}")
     if "lines" in _settings:
         domain.mark(f"lines of Python: {_settings['lines']}")
     _native.trace_switched(is_on)
-    _look(is_on or "callees" in _settings)
+    _check_collections(is_on or "callees" in _settings)
 
 
-def _look(is_on: bool) -> None:
+def _check_collections(is_on: bool) -> None:
     """Sets whether garbage collections check for recordings that begin or end."""
     import gc
-    if is_on != (_native.trace_look in gc.callbacks):
-        (gc.callbacks.append if is_on else gc.callbacks.remove)(_native.trace_look)
+    if is_on != (_native.trace_check in gc.callbacks):
+        (gc.callbacks.append if is_on else gc.callbacks.remove)(_native.trace_check)
 
 
 def count_lines(patterns: str) -> None:
@@ -161,7 +161,7 @@ def _start(settings: dict[str, str]) -> None:
     _settings.clear()
     _settings.update(settings)
     if "callees" in settings:
-        _look(True)
+        _check_collections(True)
     for code, least_ns, callees in _chosen:
         _native.trace_choose(code, least_ns, callees)
     _tested.clear()

@@ -215,10 +215,10 @@ static PyObject *permit(PyObject *module, PyObject *number)
 
 static PyMethodDef functions[] = {
     {"start", start, METH_VARARGS,
-     "start(path, arguments, environment, (input, output, error)) -> pid of a program that is\n"
-     "nobody's child; all texts are bytes."},
+     "start(path, arguments, environment, (input, output, error)) -> pid of a program that is no\n"
+     "child of this process. Texts are bytes."},
     {"permit", permit, METH_O,
-     "permit(pid): a forked child lets the process of that number read its memory, as start() did\n"
+     "permit(pid): lets that process read the memory of this one, a forked child, as start() did\n"
      "for its parent."},
     {NULL, NULL, 0, NULL},
 };
@@ -236,7 +236,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "pyannot._detach",
-    .m_doc = "Starts programs that are nobody's children; pyannot.record uses it.",
+    .m_doc = "Starts programs that are no children of this process, for pyannot.record.",
     .m_methods = functions,
     .m_slots = slots,
 };

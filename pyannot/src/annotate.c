@@ -176,7 +176,7 @@ static struct annotation *annotation_now(struct state *state, PyObject *holder)
     if (now == NULL || Py_IS_TYPE(now, state->annotate_type))
         return (struct annotation *)now;
     if (now != Py_None)
-        PyErr_Format(PyExc_TypeError, "annotation_now() must give annotate or None, not %.100s",
+        PyErr_Format(PyExc_TypeError, "annotation_now() must return annotate or None, not %.100s",
                      Py_TYPE(now)->tp_name);
     Py_DECREF(now);
     return NULL;
@@ -400,10 +400,10 @@ static PyObject *holder_enter_method(PyObject *self, PyObject *ignored)
 
 static PyMethodDef holder_methods[] = {
     {"hold", holder_hold, METH_VARARGS,
-     PyDoc_STR("hold($self, annotation, keep, /)\n--\n\nWhat to enter, and whether quick calls\n"
-               "may give the object again.")},
+     PyDoc_STR("hold($self, annotation, keep, /)\n--\n\nSet the annotation to enter, and whether\n"
+               "quick calls may return the object again.")},
     {"quick_calls", holder_quick_calls, METH_NOARGS | METH_CLASS,
-     PyDoc_STR("quick_calls($type, /)\n--\n\nGive the same object for the same constants.")},
+     PyDoc_STR("quick_calls($type, /)\n--\n\nReturn the same object for the same constants.")},
 #if !PYANNOT_BIND_ENTER
     {"__enter__", holder_enter_method, METH_NOARGS,
      PyDoc_STR("__enter__($self, /)\n--\n\nOpen the range on the calling thread.")},

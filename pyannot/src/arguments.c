@@ -331,10 +331,10 @@ static int add_keywords(const struct item_kind *kind, struct items *items, PyObj
     Py_ssize_t at = 0;
     PyObject *key, *value;
     while (arguments_next_item(arguments, &at, &key, &value)) {
-        int is_there = dict ? PyDict_Contains(dict, key) : 0;
-        if (is_there > 0)
+        int found = dict ? PyDict_Contains(dict, key) : 0;
+        if (found > 0)
             PyErr_Format(PyExc_TypeError, "multiple values for payload item '%.200U'", key);
-        if (is_there != 0 || add_item(kind, items, key, value) < 0)
+        if (found != 0 || add_item(kind, items, key, value) < 0)
             return -1;
     }
     return 0;

@@ -114,11 +114,11 @@ static PyObject *flow_reduce(PyObject *self, PyObject *ignored)
 
 static PyMethodDef methods[] = {
     {"begin", flow_begin, METH_NOARGS,
-     PyDoc_STR("begin($self)\n--\n\nThe arrow leaves the calling thread's innermost range here.")},
+     PyDoc_STR("begin($self)\n--\n\nStart the arrow in the calling thread's innermost range.")},
     {"step", flow_step, METH_NOARGS,
-     PyDoc_STR("step($self)\n--\n\nIt passes through the calling thread's innermost range.")},
+     PyDoc_STR("step($self)\n--\n\nLead the arrow through the calling thread's innermost range.")},
     {"end", flow_end, METH_NOARGS,
-     PyDoc_STR("end($self)\n--\n\nIt arrives in the calling thread's innermost range.")},
+     PyDoc_STR("end($self)\n--\n\nEnd the arrow in the calling thread's innermost range.")},
     {"__reduce__", flow_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -133,10 +133,10 @@ static PyMemberDef members[] = {
 PyDoc_STRVAR(
     flow_doc,
     "flow(name=None, number=None, *, id=None)\n--\n\n"
-    "An arrow between ranges, from begin() over any step() to end(), wherever they happen:\n"
-    "other threads, other processes.\n\n"
-    "flow(\"name\") is a new one; send it (it pickles) or its id to where it arrives.\n"
-    "flow(\"requests\", 17) is the same arrow in every process that knows this number.");
+    "An arrow between ranges, from begin() through any step() to end(), also across threads\n"
+    "and processes.\n\n"
+    "flow(\"name\") makes one; send it (it can be pickled) or its id to the place of end().\n"
+    "flow(\"requests\", 17) is the same arrow in every process that uses this number.");
 
 static PyType_Slot slots[] = {
     {Py_tp_new, flow_new},

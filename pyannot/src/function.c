@@ -197,7 +197,7 @@ static PyObject *function_setstate(PyObject *self, PyObject *state)
     struct function *function = (struct function *)self;
     PyObject *wrapped, *attributes;
     if (function->wrapped != Py_None) {
-        PyErr_SetString(PyExc_TypeError, "it has its function already");
+        PyErr_SetString(PyExc_TypeError, "the annotated function has its state already");
         return NULL;
     }
     if (!PyArg_Parse(state, "(OO!)", &wrapped, &PyDict_Type, &attributes))

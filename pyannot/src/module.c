@@ -40,8 +40,8 @@ __attribute__((visibility("default"), used)) struct mail annot_python_mail;
 
 /* entered_forks + 1 in the process that named itself: its forked children do not inherit that. 0:
  * not named. */
-static uint32_t process_said;
-static _Thread_local bool thread_said __attribute__((tls_model("initial-exec")));
+static uint32_t process_is_named;
+static _Thread_local bool thread_is_named __attribute__((tls_model("initial-exec")));
 
 static PyObject *name_with(PyObject *module, PyObject *name, void (*give)(const char *text))
 {
@@ -57,7 +57,7 @@ static PyObject *naming_set_process(PyObject *module, PyObject *name)
 {
     PyObject *result = name_with(module, name, annot_name_process);
     if (result != NULL)
-        __atomic_store_n(&process_said, entered_forks + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&process_is_named, entered_forks + 1, __ATOMIC_RELAXED);
     return result;
 }
 
@@ -65,20 +65,20 @@ static PyObject *naming_set_thread(PyObject *module, PyObject *name)
 {
     PyObject *result = name_with(module, name, annot_name_thread);
     if (result != NULL)
-        thread_said = true;
+        thread_is_named = true;
     return result;
 }
 
 static PyObject *naming_offer_process(PyObject *module, PyObject *name)
 {
-    if (__atomic_load_n(&process_said, __ATOMIC_RELAXED) == entered_forks + 1)
+    if (__atomic_load_n(&process_is_named, __ATOMIC_RELAXED) == entered_forks + 1)
         Py_RETURN_NONE;
     return name_with(module, name, annot_name_process);
 }
 
 static PyObject *naming_offer_thread(PyObject *module, PyObject *name)
 {
-    if (thread_said)
+    if (thread_is_named)
         Py_RETURN_NONE;
     return name_with(module, name, annot_name_thread);
 }
@@ -86,7 +86,7 @@ static PyObject *naming_offer_thread(PyObject *module, PyObject *name)
 static PyObject *naming_emit_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "tell_thread_name() takes 2 arguments");
+        PyErr_SetString(PyExc_TypeError, "name_thread_of() takes 2 arguments");
         return NULL;
     }
     long tid = PyLong_AsLong(args[0]);
@@ -155,20 +155,21 @@ static PyMethodDef functions[] = {
     {"start", WITH_KEYWORDS(function_start), METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("start(name, *, domain=None, category=None, color=None, payload=None, level=0, "
                "**items)\n--\n\nOpen a range that may overlap others and end on any thread of\n"
-               "this process. Returns its id for end(); 0 while nobody records.")},
+               "this process. Returns its id for end(); 0 without a recording.")},
     {"end", scope_end, METH_O,
      PyDoc_STR("end(range, /)\n--\n\nClose a range that start() opened; 0 is ignored.")},
     {"set_process_name", naming_set_process, METH_O,
-     PyDoc_STR("set_process_name(name, /)\n--\n\nName this process in every output.")},
+     PyDoc_STR("set_process_name(name, /)\n--\n\nName this process in all outputs.")},
     {"set_thread_name", naming_set_thread, METH_O,
-     PyDoc_STR("set_thread_name(name, /)\n--\n\nName the calling thread in every output.")},
+     PyDoc_STR("set_thread_name(name, /)\n--\n\nName the calling thread in all outputs.")},
     {"enabled", function_enabled, METH_NOARGS,
-     PyDoc_STR("enabled()\n--\n\nWhether anybody records now.")},
+     PyDoc_STR("enabled()\n--\n\nReturn true if this process is recorded now.")},
     {"current", function_current, METH_NOARGS,
-     PyDoc_STR("current()\n--\n\nThe number of the calling thread's innermost range, to write into "
-               "logs;\n0 where none is open or nobody records.")},
+     PyDoc_STR("current()\n--\n\nReturn the number of the calling thread's innermost range, for "
+               "logs;\n0 if no range is open or without a recording.")},
     {"status", function_status, METH_NOARGS,
-     PyDoc_STR("status()\n--\n\nWhy this process does not record, or 'recording'.")},
+     PyDoc_STR(
+         "status()\n--\n\nReturn 'recording', or the reason why this process is not recorded.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -177,46 +178,53 @@ static PyMethodDef functions[] = {
 static PyMethodDef observe_functions[] = {
     {"observed_domain", scope_observed_domain, METH_VARARGS,
      PyDoc_STR("observed_domain(name, observer, role, /)\n--\n\n"
-               "A domain of events that pyannot tells (annot/observers.h).")},
+               "Return a domain for events of pyannot's observers (annot/observers.h).")},
     {"tasks_watch", tasks_watch, METH_VARARGS,
      PyDoc_STR("tasks_watch(get_running_loop, current_task, /)\n--\n\n"
-               "Ranges inside of tasks go to tracks of theirs.")},
-    {"tasks_unwatch", tasks_unwatch, METH_NOARGS, PyDoc_STR("tasks_unwatch()\n--\n\n")},
+               "Put ranges inside tasks on the tasks' tracks.")},
+    {"tasks_unwatch", tasks_unwatch, METH_NOARGS,
+     PyDoc_STR("tasks_unwatch()\n--\n\nEnd tasks_watch().")},
     {"greenlets_known", greenlets_known, METH_VARARGS,
      PyDoc_STR("greenlets_known(getcurrent, settrace, gettrace, /)\n--\n\n"
-               "The program has greenlets. What is to stand in place of the last two.")},
+               "Watch greenlets. Returns replacements of the last two functions.")},
     {"greenlets_ranges", greenlets_ranges, METH_O,
-     PyDoc_STR("greenlets_ranges(on, /)\n--\n\nRanges inside of them go to tracks of theirs.")},
+     PyDoc_STR("greenlets_ranges(on, /)\n--\n\nPut ranges inside greenlets on their tracks.")},
     {"tasks_types", tasks_types, METH_VARARGS,
-     PyDoc_STR("tasks_types(types, steps, /)\n--\n\nThe types of tasks; whether steps are shown.")},
+     PyDoc_STR("tasks_types(types, steps, /)\n--\n\nSet the types of tasks, and whether steps are "
+               "shown.")},
     {"tasks_libraries", tasks_libraries, METH_O,
      PyDoc_STR("tasks_libraries(folders, /)\n--\n\n"
-               "Where no code of the user's own lies; where tasks await is told from now on.")},
+               "Set the folders without the user's code, and record where tasks await.")},
     {"tasks_slow_threshold", tasks_slow_threshold, METH_O,
-     PyDoc_STR("tasks_slow_threshold(nanoseconds, /)\n--\n\n0: no turn of a loop is too long.")},
+     PyDoc_STR(
+         "tasks_slow_threshold(nanoseconds, /)\n--\n\nRecord longer turns of a loop; 0: none.")},
     {"tasks_blocked_threshold", tasks_blocked_threshold, METH_O,
      PyDoc_STR("tasks_blocked_threshold(nanoseconds, /)\n--\n\n"
-               "The same without a watchdog, and without stacks.")},
+               "Record longer turns without a watchdog and stacks; 0: none.")},
     {"tasks_slow_turns", tasks_slow_turns, METH_NOARGS,
-     PyDoc_STR("tasks_slow_turns()\n--\n\n[(place, number, thread, milliseconds, None)]")},
+     PyDoc_STR("tasks_slow_turns()\n--\n\n"
+               "Return long turns: [(place, number, thread, milliseconds, None)].")},
     {"tasks_slow_endless", tasks_slow_endless, METH_O,
-     PyDoc_STR("tasks_slow_endless(nanoseconds, /)\n--\n\nThe same, with their stacks.")},
+     PyDoc_STR("tasks_slow_endless(nanoseconds, /)\n--\n\n"
+               "Return turns that last longer than this, with their stacks.")},
     {"tasks_slow_stack", tasks_slow_stack, METH_VARARGS,
-     PyDoc_STR("tasks_slow_stack(place, number, text, /)\n--\n\nTells where a turn is.")},
+     PyDoc_STR("tasks_slow_stack(place, number, text, /)\n--\n\nStore the stack of a turn.")},
     {"collected", (PyCFunction)(void (*)(void))observe_collected, METH_FASTCALL,
      PyDoc_STR("collected(phase, info, /)\n--\n\nFor gc.callbacks.")},
     {"offer_process_name", naming_offer_process, METH_O,
-     PyDoc_STR("offer_process_name(name, /)\n--\n\nUnless the program has named it itself.")},
+     PyDoc_STR("offer_process_name(name, /)\n--\n\n"
+               "Name the process, unless the program has named it.")},
     {"offer_thread_name", naming_offer_thread, METH_O,
-     PyDoc_STR("offer_thread_name(name, /)\n--\n\nUnless the program has named it itself.")},
-    {"tell_thread_name", (PyCFunction)(void (*)(void))naming_emit_thread, METH_FASTCALL,
-     PyDoc_STR("tell_thread_name(number, name, /)\n--\n\nOf any thread of this process.")},
+     PyDoc_STR("offer_thread_name(name, /)\n--\n\n"
+               "Name the calling thread, unless the program has named it.")},
+    {"name_thread_of", (PyCFunction)(void (*)(void))naming_emit_thread, METH_FASTCALL,
+     PyDoc_STR("name_thread_of(number, name, /)\n--\n\nName any thread of this process.")},
     {"imports_watch", imports_watch, METH_O,
-     PyDoc_STR("imports_watch(on, /)\n--\n\nWhether imports are ranges.")},
+     PyDoc_STR("imports_watch(on, /)\n--\n\nSet whether imports are ranges.")},
     {"open_file", observe_open, METH_VARARGS,
-     PyDoc_STR("open_file(path, flags, /)\n--\n\nos.open() without an audit event.")},
+     PyDoc_STR("open_file(path, flags, /)\n--\n\nOpen a file without an audit event.")},
     {"starts_watch", starts_watch, METH_O,
-     PyDoc_STR("starts_watch(on, /)\n--\n\nWhether forks get arrows.")},
+     PyDoc_STR("starts_watch(on, /)\n--\n\nSet whether forks get arrows.")},
     {"starts_before_fork", starts_before_fork, METH_NOARGS,
      PyDoc_STR("starts_before_fork()\n--\n\nFor os.register_at_fork.")},
     {"starts_after_fork_in_parent", starts_after_fork_in_parent, METH_NOARGS,
@@ -224,12 +232,14 @@ static PyMethodDef observe_functions[] = {
     {"starts_after_fork_in_child", starts_after_fork_in_child, METH_NOARGS,
      PyDoc_STR("starts_after_fork_in_child()\n--\n\nFor os.register_at_fork.")},
     {"starts_observe", starts_observe, METH_O,
-     PyDoc_STR("starts_observe(function, /)\n--\n\n"
-               "Programs that a function of C starts get arrows. Whether it is a known one.")},
+     PyDoc_STR(
+         "starts_observe(function, /)\n--\n\n"
+         "Draw arrows to programs that this C function starts. Returns true if it is known.")},
     {"starts_leave", starts_leave, METH_O,
-     PyDoc_STR("starts_leave(function, /)\n--\n\nThe function is as it was.")},
+     PyDoc_STR("starts_leave(function, /)\n--\n\nRestore the function.")},
     {"starts_arrived", starts_arrived, METH_NOARGS,
-     PyDoc_STR("starts_arrived()\n--\n\nThe arrow from who started this program.")},
+     PyDoc_STR(
+         "starts_arrived()\n--\n\nEnd the arrow from the process that started this program.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -363,7 +373,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "pyannot._native",
-    .m_doc = "Annotations as C objects; use them through pyannot.",
+    .m_doc = "The C part of pyannot; use it through pyannot.",
     .m_size = sizeof(struct state),
     .m_methods = functions,
     .m_slots = slots,

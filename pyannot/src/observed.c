@@ -4,10 +4,10 @@
 
 #include "annotation.h"
 #include "arguments.h"
-#include "task_track.h"
 #include "inherited.h"
 #include "state.h"
 #include "task_step.h"
+#include "task_track.h"
 
 #include <annot/annot.h>
 #include <annot/observers.h>
@@ -413,7 +413,8 @@ static PyObject *observed_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     if (call == NULL || !PyCallable_Check(wrapped) ||
         (call == observed_arguments && !PyCallable_Check(before)) ||
         (call == observed_import && !(PyDict_Check(before) && PyCallable_Check(after)))) {
-        PyErr_SetString(PyExc_TypeError, "observed() takes a kind, a function and what to call");
+        PyErr_SetString(PyExc_TypeError,
+                        "observed() takes a kind, a function, and functions to call");
         return NULL;
     }
     struct observed *observed = (struct observed *)type->tp_alloc(type, 0);

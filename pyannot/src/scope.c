@@ -314,14 +314,14 @@ static PyMethodDef methods[] = {
      PyDoc_STR("push($self, name, *, category=None, color=None, payload=None, level=0, **items)\n"
                "--\n\nAs pyannot.push, in this domain.")},
     {"pop", scope_pop, METH_NOARGS,
-     PyDoc_STR("pop($self)\n--\n\nClose the calling thread's innermost open range, of whatever "
+     PyDoc_STR("pop($self)\n--\n\nClose the calling thread's innermost open range, of any "
                "domain.")},
     {"mark", METHOD(domain_mark), KEYWORDS,
      PyDoc_STR("mark($self, name, *, category=None, color=None, payload=None, level=0, **items)\n"
                "--\n\nAs pyannot.mark, in this domain.")},
     {"counter", METHOD(domain_counter), KEYWORDS,
      PyDoc_STR("counter($self, name, value, *, category=None, color=None, level=0)\n"
-               "--\n\nAs pyannot.counter: counters of different domains are different ones.")},
+               "--\n\nAs pyannot.counter; counters of different domains are separate.")},
     {"start", METHOD(domain_start), KEYWORDS,
      PyDoc_STR("start($self, name, *, category=None, color=None, payload=None, level=0, **items)\n"
                "--\n\nAs pyannot.start, in this domain.")},
@@ -329,10 +329,10 @@ static PyMethodDef methods[] = {
      PyDoc_STR("end($self, range, /)\n--\n\nClose a range that start() opened; 0 is ignored.")},
     {"track", METHOD(domain_track), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("track($self, name, parent=None, *, id=None)\n"
-               "--\n\nAs pyannot.track; what happens on it is in this domain.")},
+               "--\n\nAs pyannot.track; events on it are in this domain.")},
     {"flow", METHOD(domain_flow), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("flow($self, name=None, number=None, *, id=None)\n"
-               "--\n\nAs pyannot.flow: arrows are in no domain.")},
+               "--\n\nAs pyannot.flow; arrows have no domain.")},
     {"__reduce__", domain_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -342,10 +342,12 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-PyDoc_STRVAR(domain_doc,
-             "domain(name)\n--\n\n"
-             "The library or layer that events come from: annotate, push, mark, counter, start\n"
-             "and track, bound to it. Libraries keep one: IO = pyannot.domain(\"mylib.io\").");
+PyDoc_STRVAR(
+    domain_doc,
+    "domain(name)\n--\n\n"
+    "The library or layer that events come from. Its methods annotate, push, mark, counter,\n"
+    "start and track record events of it. Libraries keep one:\n"
+    "IO = pyannot.domain(\"mylib.io\").");
 
 static PyType_Slot slots[] = {
     {Py_tp_new, domain_new},

@@ -251,8 +251,8 @@ static PyMethodDef methods[] = {
      PyDoc_STR("begin($self, name, *, domain=None, category=None, color=None, payload=None, "
                "level=0, **items)\n--\n\nOpen a range on the track; ranges of one track nest.")},
     {"end", track_end, METH_NOARGS,
-     PyDoc_STR("end($self)\n--\n\nClose the track's innermost range, whoever opened it; but not "
-               "one\nthat was open when this process was forked.")},
+     PyDoc_STR("end($self)\n--\n\nClose the track's innermost range, also one that another "
+               "thread\nopened, but not one that was open when this process was forked.")},
     {"mark", METHOD(track_mark), KEYWORDS,
      PyDoc_STR("mark($self, name, *, domain=None, category=None, color=None, payload=None, "
                "level=0, **items)\n--\n\nRecord one instant on the track.")},
@@ -275,10 +275,10 @@ static PyMemberDef members[] = {
 
 PyDoc_STRVAR(track_doc,
              "track(name, parent=None, *, id=None)\n--\n\n"
-             "A line of its own in the viewer, for ranges that belong to no thread: a task, a\n"
-             "request, a connection. Any thread may tell of it, and (it pickles) any process.\n\n"
+             "A separate line in the viewer, for ranges that belong to no thread: a task, a\n"
+             "request, a connection. Any thread may use it, and any process: it can be pickled.\n\n"
              "  parent  the track that it is shown below; None: the process\n"
-             "  id      the number of one that exists already, instead of a new one");
+             "  id      the number of an existing track; None makes a new one");
 
 static PyType_Slot slots[] = {
     {Py_tp_new, track_new},

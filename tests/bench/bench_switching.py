@@ -42,18 +42,18 @@ def first_calls():
 
 def switch(text):
     begin = time.perf_counter_ns()
-    _trace.asked(text)
+    _trace.request(text)
     return time.perf_counter_ns() - begin
 
 
 def run(word):
     if word == "switches":
-        _trace.asked("functions=aggregate")  # what is imported and made once
+        _trace.request("functions=aggregate")  # what is imported and made once
         call_all()
-        _trace.asked("")
+        _trace.request("")
         return switch("functions=aggregate"), first_calls(), switch(""), first_calls()
     if word == "trace":
-        _trace.asked("functions=aggregate")
+        _trace.request("functions=aggregate")
         call_all(), fib(15)
         return switch(""),
     begin = time.process_time_ns()

@@ -47,7 +47,7 @@ class LateTasks(ObservedTest):
             if line.get("kind") == "track" and line["event"] == "begin":
                 tracks[line["track"]].append((line["depth"], line["name"]))
         self.assertIn([(0, "request"), (1, "request"), (2, "db")], tracks.values())
-        self.assertIn("tasks of asyncio: observed since this recording met them",
+        self.assertIn("tasks of asyncio: observed since this recording found them",
                       harness.run([ANNOT, "info", str(output)]).stdout)
 
 

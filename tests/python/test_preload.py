@@ -426,7 +426,7 @@ class Delivery(PreloadTest):
         source = """
             from pyannot import observe
             observe.getpid = lambda: 4194303
-            observe.tell("forked", 1)
+            observe.report("forked", 1)
         """
         self.run_recorded(sys.executable, self.script(source))
         self.assertIn("A Python process was forked with pyannot, and nothing of it arrived.",

@@ -219,7 +219,7 @@ class Children(Inside):
             with self.subTest(folder):
                 processes, notes = self.observed(folder)
                 self.assertEqual(processes, 2)
-                self.assertFalse([note for note in notes if "load no pyannot" in note])
+                self.assertFalse([note for note in notes if "load pyannot only where" in note])
 
     def test_what_cannot_be_preloaded_is_said(self):
         self.environment["HOME"] = ""
@@ -234,7 +234,7 @@ class Children(Inside):
         self.run_program(start + inspect.cleandoc(self.START_CHILD), environment=environment)
         notes = json.loads(harness.run([harness.ANNOT, "info", "--json",
                                         str(self.folder / "out.annot")]).stdout)
-        said = [note for note in notes["sampling"]["notes"] if "load no pyannot" in note]
+        said = [note for note in notes["sampling"]["notes"] if "load pyannot only where" in note]
         self.assertEqual(len(said), 1)
 
     def test_nothing_is_observed_where_that_is_not_wanted(self):

@@ -286,7 +286,7 @@ class Refusals(Inside):
 
     def test_a_program_that_is_no_annot(self):
         output = self.run_program(self.REFUSED, "out.annot", environment={"ANNOT": "/bin/true"})
-        self.assertIn("annot ended without a word", output)
+        self.assertIn("annot ended without a message", output)
 
     def test_wrong_options(self):
         self.run_program("""

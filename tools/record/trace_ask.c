@@ -77,7 +77,7 @@ static void compose(const struct trace_ask *ask, struct text *code)
         add_search(code);
     else
         text_format(code, "from pyannot import _trace\n");
-    text_format(code, "answer = _trace.asked(bytes.fromhex('");
+    text_format(code, "answer = _trace.request(bytes.fromhex('");
     add_hex(code, environment.text);
     text_format(code, "').decode('utf-8', 'surrogateescape'))");
 }

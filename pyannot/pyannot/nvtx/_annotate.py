@@ -13,11 +13,11 @@ from pyannot.nvtx._payload import is_mutable
 ENABLED = not os.environ.get("NVTX_DISABLE")
 
 
-class _Unsaid(str):
+class _DefaultColor(str):
     """A default value, distinct from the same text given by the caller."""
 
 
-BLUE = _Unsaid("blue")  # without a given colour, the viewer chooses one
+BLUE = _DefaultColor("blue")  # without a given colour, the viewer chooses one
 
 
 class annotate(annotation_holder):
@@ -77,16 +77,16 @@ def mark(message=None, color=BLUE, domain=None, category=None, payload=None):
     """Records an instant."""
     place = get_domain(domain)
     if place is not dummy_domain:
-        said = None if color is BLUE else color
-        pyannot.mark(place.annotation_of_call(message, said, category, payload))
+        chosen = None if color is BLUE else color
+        pyannot.mark(place.annotation_of_call(message, chosen, category, payload))
 
 
 def push_range(message=None, color=BLUE, domain=None, category=None, payload=None):
     """Opens a range of this thread; pop_range() with the same domain closes it."""
     place = get_domain(domain)
     if place is not dummy_domain:
-        said = None if color is BLUE else color
-        place.annotation_of_call(message, said, category, payload).__enter__()
+        chosen = None if color is BLUE else color
+        place.annotation_of_call(message, chosen, category, payload).__enter__()
 
 
 def pop_range(domain=None):

@@ -141,7 +141,7 @@ def parse(text):
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     parts = set(DEFAULT) if not words or words[0][0] == "-" else set()
-    asked = {}
+    requested = {}
     for word in words:
         name, _, value = word.partition("=")
         if word == "default":
@@ -149,7 +149,7 @@ def parse(text):
         elif word == "none":
             parts.clear()
         elif name in OPTIONS:
-            asked[name] = value
+            requested[name] = value
             parts.add(OPTIONS[name])
         elif name.lstrip("-") not in PARTS or value:
             known = ", ".join((*PARTS, *OPTIONS))
@@ -158,14 +158,14 @@ def parse(text):
             parts.discard(name[1:])
         else:
             parts.add(name)
-    return parts, asked
+    return parts, requested
 
 
 def start(parts=""):
     """Observes the parts in the list ("": the default), and stops all others."""
-    wanted, asked = parse(parts if isinstance(parts, str) else ",".join(parts))
+    wanted, requested = parse(parts if isinstance(parts, str) else ",".join(parts))
     stop()
-    options.update(asked)
+    options.update(requested)
     for name, (_, modules) in PARTS.items():
         if name not in wanted:
             continue
@@ -199,14 +199,14 @@ def status():
 
     A part may add details (its status(): functions of the standard library that it left alone).
     """
-    told = dict.fromkeys(PARTS, "off")
-    told.update(_states)
+    states = dict.fromkeys(PARTS, "off")
+    states.update(_states)
     for name, state in _states.items():
         module = _own.get(f"{__name__}.{PARTS[name][0]}")
         more = module.status() if state == "on" and hasattr(module, "status") else ""
         if more:
-            told[name] = f"on; {more}"
-    return told
+            states[name] = f"on; {more}"
+    return states
 
 
 def _wait(name, modules):
@@ -222,7 +222,7 @@ def _wait(name, modules):
 
 def _install(name):
     _states[name] = _try(name, "install")
-    _tell_part(name, _states[name])
+    _report_part(name, _states[name])
 
 
 def _try(name, what):
@@ -415,9 +415,9 @@ FILE_BYTES = 1 << 20  # limit of the file: a million forks need no line each
 LINES_OFFSET = 8192  # after the collector's part
 
 _begun = False
-_telling = False
+_reports = False
 _watches_forks = False
-_thread_told = False
+_thread_reported = False
 
 
 def begin():
@@ -432,7 +432,7 @@ def begin():
         try:
             start(wanted)
         except ValueError as error:
-            tell("part", "ANNOT_PYTHON", error)
+            report("part", "ANNOT_PYTHON", error)
         if not arrive():
             stop()  # without a reader, do not disturb the program
         elif os.environ.get("ANNOT_TRACE") or os.environ.get("LINE_PROFILE"):
@@ -446,7 +446,7 @@ def _trace(text):
         from pyannot import _trace as tracer
         tracer.begin(text)
     except Exception as error:
-        tell("part", "trace-functions", error)
+        report("part", "trace-functions", error)
 
 
 def arrive():
@@ -454,46 +454,46 @@ def arrive():
 
     Returns true if this process delivers, false if a recording runs that it could not join.
     """
-    global _telling, _watches_forks
-    _telling = True
+    global _reports, _watches_forks
+    _reports = True
     states = status()
     if gives_names():
         if _was_started_by_python():
             _native.starts_arrived()
         if "threading" in sys.modules:
-            load("names").tell_threads(sys.modules["threading"])
-    tell("python", sys.executable or "?", _build(), _known_event("started"), _running(states))
+            load("names").report_threads(sys.modules["threading"])
+    report("python", sys.executable or "?", _build(), _known_event("started"), _running(states))
     for name, state in states.items():
         if not state.startswith(("on", "off", "waits")):
-            tell("part", name, state)
+            report("part", name, state)
     if not _watches_forks:
         os.register_at_fork(after_in_child=_native.observed("hidden", _forked))
         _watches_forks = True
     if not _native.enabled() or _native.status() == "recording":
         return True
-    tell("part", "this program", f"it cannot record: {_native.status()}")
-    _telling = False
+    report("part", "this program", f"it cannot record: {_native.status()}")
+    _reports = False
     return False
 
 
 def leave():
     """Stops reports to the session."""
-    global _telling
-    _telling = False
+    global _reports
+    _reports = False
 
 
 def thread_began():
     """Called by each thread that Python starts: emits a known event on the first one of a process,
     and makes known calls on the first one that is traced."""
-    global _thread_told
+    global _thread_reported
     _test_calls("a second thread")
-    if _telling and not _thread_told:
+    if _reports and not _thread_reported:
         import _thread
-        _thread_told = True
-        tell("thread", _thread.get_native_id(), _known_event("second thread"))
+        _thread_reported = True
+        report("thread", _thread.get_native_id(), _known_event("second thread"))
 
 
-def tell(kind, *fields):
+def report(kind, *fields):
     """Writes a line: the kind, this process, and the fields, separated by tabs."""
     words = (str(field).translate({9: 32, 10: 32}) for field in (kind, getpid(), *fields))
     line = "\t".join(words).encode("utf-8", "replace")[:LINE_BYTES] + b"\n"
@@ -540,17 +540,17 @@ def _was_started_by_python():
     finally:
         close(fd)
     has_room = size < FILE_BYTES  # else the parent may have had no room for its line
-    return (_is_told(os.getppid(), lines) or not has_room) and not _is_told(getpid(), lines)
+    return (_is_reported(os.getppid(), lines) or not has_room) and not _is_reported(getpid(), lines)
 
 
-def _is_told(pid, lines):
+def _is_reported(pid, lines):
     return b"\npython\t%d\t" % pid in lines or b"\nforked\t%d\t" % pid in lines
 
 
-def _tell_part(name, state):
+def _report_part(name, state):
     """Reports a part that began later, or failed."""
-    if _telling:
-        tell("part", name, state)
+    if _reports:
+        report("part", name, state)
 
 
 def _folders():
@@ -587,8 +587,8 @@ def _test_calls(where):
 
 
 def _forked():
-    global _thread_told
-    _thread_told = False
+    global _thread_reported
+    _thread_reported = False
     _test_calls("a forked child")
-    if _telling:
-        tell("forked", _known_event("forked"), _running(status()))
+    if _reports:
+        report("forked", _known_event("forked"), _running(status()))

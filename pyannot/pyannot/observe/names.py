@@ -21,7 +21,7 @@ from _thread import get_ident
 from posix import getpid
 
 from pyannot import observe
-from pyannot._native import observed, offer_process_name, offer_thread_name, tell_thread_name
+from pyannot._native import name_thread_of, observed, offer_process_name, offer_thread_name
 
 LEFT_MAX = 8  # number of reasons kept
 
@@ -89,10 +89,10 @@ def wrap_threads(threading):
     _wrap_rename(thread)
 
 
-def tell_threads(threading):
+def report_threads(threading):
     """Records the names of threads that run already, for a recording that begins."""
     for thread in list(threading._active.values()):
-        _quietly(_tell, thread)
+        _quietly(_record_name, thread)
 
 
 def _is_foreign(thread):
@@ -114,13 +114,13 @@ def _is_running(_token, thread, _result, error):
 
 def _started(_token, thread, _result, error):
     if error is None:
-        _quietly(_tell, thread)
+        _quietly(_record_name, thread)
 
 
-def _tell(thread):
+def _record_name(thread):
     number = getattr(thread, "_native_id", None)
     if number is not None and number != getpid() and not _is_foreign(thread):
-        tell_thread_name(number, thread.name)
+        name_thread_of(number, thread.name)
 
 
 def _wrap_begin(thread):
@@ -138,7 +138,7 @@ def _wrap_rename(thread):
         if self.ident == get_ident() and not _is_foreign(self):
             offer_thread_name(self.name)
         if self.is_alive():
-            _tell(self)
+            _record_name(self)
 
     _wrap_setter(thread, "threads that are renamed", name_thread)
 

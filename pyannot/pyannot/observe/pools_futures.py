@@ -27,7 +27,7 @@ def patch_threads(patches, module):
 
 def patch_anyio(patches, module):
     side = pools_side.make("", "anyio threads", local=True)
-    patches.arguments(module, "run_sync", ("func",), _asked(side))
+    patches.arguments(module, "run_sync", ("func",), _submitted(side))
 
 
 # ---- Processes
@@ -135,11 +135,11 @@ def _done(side):
     return done
 
 
-def _asked(side):
+def _submitted(side):
     """Wraps the function for anyio, which has its own workers."""
     from functools import partial
 
-    def asked(func, *_args, **_options):
+    def submitted(func, *_args, **_options):
         return (partial(side.run, side.offer(), func),)
 
-    return asked
+    return submitted

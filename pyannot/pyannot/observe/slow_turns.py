@@ -21,7 +21,7 @@ _BLOCKED = _native.observed_domain("python", *ASYNCIO_BLOCKED)
 _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 _stopped = []  # locked while the present watchdog is to run
-_told = {}  # turns reported while they ran: place -> number
+_reported = {}  # turns reported while they ran: place -> number
 _started = [0.0, False]  # the threshold in milliseconds; fork is watched
 
 
@@ -76,19 +76,19 @@ def _watch(lock, threshold_ms):
     while not lock.acquire(timeout=pause if enabled() else 0.25):
         for place, number, thread, _ms, _stack in _native.tasks_slow_turns():
             _look(place, number, thread)
-        _tell_endless(threshold_ms)
+        _report_endless(threshold_ms)
 
 
 def _look(place, number, thread):
     frame = sys._current_frames().get(thread)
     if frame is not None and _native.tasks_slow_stack(place, number, stack_text(frame)):
-        _told.pop(place, None)
+        _reported.pop(place, None)
 
 
-def _tell_endless(threshold_ms):
+def _report_endless(threshold_ms):
     for place, number, _thread_id, ms, stack in _native.tasks_slow_endless(int(threshold_ms * 1e7)):
-        if _told.get(place) != number:
-            _told[place] = number
+        if _reported.get(place) != number:
+            _reported[place] = number
             _BLOCKED.mark("event loop still blocked", category="asyncio",
                           payload={"ms": ms, "stack": stack})
 

@@ -43,7 +43,7 @@ static PyObject *owner_get(PyObject *reference)
     owner = owner == Py_None ? NULL : Py_NewRef(owner);
 #endif
     if (owner == NULL)
-        PyErr_SetString(PyExc_ReferenceError, "the pipe or queue of this pool is gone");
+        PyErr_SetString(PyExc_ReferenceError, "the pipe or queue of this pool no longer exists");
     return owner;
 }
 

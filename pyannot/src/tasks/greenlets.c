@@ -14,9 +14,9 @@ static bool with_ranges;                           /* ranges go to tracks */
 
 static _Thread_local struct {
     bool is_watched;
-    PyObject *behind; /* the program's own trace function; owned */
-    PyObject *main;   /* borrowed, as the next: they are alive */
-    PyObject *now;    /* the running one */
+    PyObject *program_trace; /* the program's own trace function; owned */
+    PyObject *main;          /* borrowed, as the next: they are alive */
+    PyObject *now;           /* the running one */
     /* Its ranges to show; not for the main one, nor for one that runs for a task. */
     struct task_step own;
 } here;
@@ -110,9 +110,9 @@ void greenlets_watch(void)
     if (now != NULL) {
         here.main = main_of(now);
         task_steps_are_on(now);
-        here.behind = PyObject_CallFunctionObjArgs(settrace, switched, NULL);
-        if (here.behind == switched)
-            Py_CLEAR(here.behind);
+        here.program_trace = PyObject_CallFunctionObjArgs(settrace, switched, NULL);
+        if (here.program_trace == switched)
+            Py_CLEAR(here.program_trace);
         turn_to(now);
     }
     Py_XDECREF(now);
@@ -198,45 +198,45 @@ static PyObject *on_switch(PyObject *ignored, PyObject *args)
         target = PyTuple_GET_ITEM(PyTuple_GET_ITEM(args, 1), 1);
         follow(origin, target);
     }
-    if (here.behind == NULL || here.behind == Py_None)
+    if (here.program_trace == NULL || here.program_trace == Py_None)
         Py_RETURN_NONE;
-    PyObject *result = PyObject_Call(here.behind, args, NULL);
+    PyObject *result = PyObject_Call(here.program_trace, args, NULL);
     if (result == NULL) {
-        Py_CLEAR(here.behind);
+        Py_CLEAR(here.program_trace);
         here.is_watched = false;
     }
     return result;
 }
 
 /* Replaces greenlet.settrace. */
-static PyObject *set_behind(PyObject *ignored, PyObject *function)
+static PyObject *set_trace(PyObject *ignored, PyObject *function)
 {
     (void)ignored;
     if (!here.is_watched)
         return PyObject_CallFunctionObjArgs(settrace, function, NULL);
     if (function != Py_None && !PyCallable_Check(function)) {
-        PyErr_SetString(PyExc_TypeError, "must be callable");
+        PyErr_SetString(PyExc_TypeError, "the trace function must be callable or None");
         return NULL;
     }
-    PyObject *before = here.behind ? here.behind : Py_NewRef(Py_None);
-    here.behind = Py_NewRef(function);
+    PyObject *before = here.program_trace ? here.program_trace : Py_NewRef(Py_None);
+    here.program_trace = Py_NewRef(function);
     return before;
 }
 
 /* Replaces greenlet.gettrace. */
-static PyObject *get_behind(PyObject *module, PyObject *ignored)
+static PyObject *get_trace(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
     if (!here.is_watched)
         return PyObject_CallNoArgs(gettrace);
-    return Py_NewRef(here.behind ? here.behind : Py_None);
+    return Py_NewRef(here.program_trace ? here.program_trace : Py_None);
 }
 
 /* ---- Beginning and ending -------------------------------------------------------------------- */
 
-static PyMethodDef set_definition = {"settrace", set_behind, METH_O, NULL};
-static PyMethodDef get_definition = {"gettrace", get_behind, METH_NOARGS, NULL};
+static PyMethodDef set_definition = {"settrace", set_trace, METH_O, NULL};
+static PyMethodDef get_definition = {"gettrace", get_trace, METH_NOARGS, NULL};
 static PyMethodDef switched_definition = {"annot_switched", on_switch, METH_VARARGS, NULL};
 
 PyObject *greenlets_begin(struct state *state, const struct greenlet_functions *functions)
@@ -284,7 +284,7 @@ void greenlets_left(const struct state *state)
 void greenlets_forget(void)
 {
     getcurrent = settrace = gettrace = switched = parent_name = dead_name = NULL;
-    here.behind = here.main = here.now = NULL;
+    here.program_trace = here.main = here.now = NULL;
     here.is_watched = false;
 }
 

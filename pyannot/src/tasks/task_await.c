@@ -274,7 +274,7 @@ static bool still_waits(const struct task_state *tasks, PyObject *task)
     return done == Py_False;
 }
 
-static void tell(const struct task_state *tasks, const struct task_track *track, PyObject *task,
+static void emit(const struct task_state *tasks, const struct task_track *track, PyObject *task,
                  double milliseconds)
 {
     struct chain chain;
@@ -303,7 +303,7 @@ bool awaited_emit(struct state *state, const struct task_track *track, PyObject 
     bool goes_on = !still_waits(&state->tasks, task);
     PyErr_Clear();
     if (goes_on)
-        tell(&state->tasks, track, task, (double)duration_ns / 1e6);
+        emit(&state->tasks, track, task, (double)duration_ns / 1e6);
     PyErr_Clear();
     PyErr_Restore(kind, value, traceback);
     return goes_on;

@@ -63,13 +63,13 @@ static annot_name names_pop(struct task_track *track)
 
 uint32_t task_open_names(struct task_track *track, struct task_open *names, uint32_t count)
 {
-    uint32_t told = 0;
+    uint32_t written = 0;
     names_lock(track);
-    for (uint32_t i = 0; i < track->name_count && i < track->name_room && told < count; i++)
+    for (uint32_t i = 0; i < track->name_count && i < track->name_room && written < count; i++)
         if (track->names[i].name != 0)
-            names[told++] = track->names[i];
+            names[written++] = track->names[i];
     names_unlock(track);
-    return told;
+    return written;
 }
 
 void task_shown_clear(struct task_track *track)

@@ -98,8 +98,8 @@ static void emit_turn(uint64_t duration_ns, PyObject *turn, const char *stack)
 }
 
 /* Preserves the exception that the turn may have left. */
-static void tell(uint64_t duration_ns, struct task_track *track, PyObject *handle,
-                 const char *stack)
+static void emit_blocked(uint64_t duration_ns, struct task_track *track, PyObject *handle,
+                         const char *stack)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -113,7 +113,7 @@ static void tell(uint64_t duration_ns, struct task_track *track, PyObject *handl
 
 void blocked_emit(uint64_t duration_ns, struct task_track *track, PyObject *handle)
 {
-    tell(duration_ns, track, handle, NULL);
+    emit_blocked(duration_ns, track, handle, NULL);
 }
 
 void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject *handle)
@@ -128,8 +128,8 @@ void slow_end_watched(struct slow_step *step, struct task_track *track, PyObject
     if (threshold_ns != 0 && duration_ns >= threshold_ns) {
         PyObject *owner = NULL;
         const char *text = stack ? text_of(stack, &owner) : NULL;
-        tell(duration_ns, track, handle,
-             text ? text : "not seen: the interpreter was held throughout");
+        emit_blocked(duration_ns, track, handle,
+                     text ? text : "not seen: the interpreter was held throughout");
         Py_XDECREF(owner);
     }
     Py_XDECREF(stack);

@@ -91,8 +91,8 @@ static void observe_tasks(void)
     PyObject *observe = asyncio ? PyImport_ImportModule("pyannot.observe") : NULL;
     PyObject *result = observe ? PyObject_CallMethod(observe, "start_late", NULL) : NULL;
     if (result == Py_True)
-        annot_process_note("tasks of asyncio: observed since this recording met them; what they "
-                           "had open before is missing");
+        annot_process_note("tasks of asyncio: observed since this recording found them; ranges "
+                           "that were open before are missing");
     PyErr_Clear();
     Py_XDECREF(result);
     Py_XDECREF(observe);
@@ -121,7 +121,7 @@ PyObject *tasks_watch(PyObject *module, PyObject *args)
         return NULL;
     if (!PyCallable_Check(get_running_loop) ||
         !(PyCallable_Check(current) || PyDict_CheckExact(current))) {
-        PyErr_SetString(PyExc_TypeError, "tasks_watch() takes what asyncio has");
+        PyErr_SetString(PyExc_TypeError, "tasks_watch() takes asyncio's two functions");
         return NULL;
     }
     if (tasks->get_running_loop != NULL)

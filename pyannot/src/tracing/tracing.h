@@ -63,7 +63,7 @@ struct trace_hook {
     int (*choose)(PyCodeObject *code);
     /* With options.callees: reports all functions, as at the start, or only chosen ones. Ignores
      * errors of the interpreter. NULL: the hook reports every function. */
-    void (*hear)(bool all);
+    void (*report_all)(bool all);
     /* Stops all reports, also from threads in the middle of an event. */
     void (*stop)(void);
     /* The interpreter has ended, and with it every object; another one may follow. NULL: the hook
@@ -100,8 +100,8 @@ struct trace_now {
     const struct trace_hook *hook; /* NULL: tracing is off; see trace_is_on */
     bool is_special;               /* depth, library or ranges make a difference */
     bool is_plain;                 /* exact, without further options */
-    bool is_asked;                 /* requested from outside, for the current recording */
-    bool hears_all;                /* callees: the hook reports every function for now */
+    bool is_requested;             /* requested from outside, for the current recording */
+    bool reports_all;              /* callees: the hook reports every function for now */
     uint64_t tiny_ticks;           /* adaptive: limit for tiny_calls calls of a tiny function */
     uint32_t tiny_calls;           /* number of calls that decide */
     bool reads_counter;            /* libannot's time is the time stamp counter */

@@ -22,13 +22,13 @@ enum { MISSED_LEAST = 512, MISSED_PER_CODE = 16 };
  * their functions. */
 static uint32_t turn, missed, missed_codes;
 
-static void hear(bool all)
+static void report_all(bool all)
 {
     const struct trace_hook *hook = __atomic_load_n(&trace_now.hook, __ATOMIC_RELAXED);
-    if (hook == NULL || hook->hear == NULL)
+    if (hook == NULL || hook->report_all == NULL)
         return;
-    hook->hear(all);
-    __atomic_store_n(&trace_now.hears_all, all, __ATOMIC_RELEASE); /* partner: hears_all */
+    hook->report_all(all);
+    __atomic_store_n(&trace_now.reports_all, all, __ATOMIC_RELEASE); /* partner: reports_all */
 }
 
 static void begin_turn(void)
@@ -38,9 +38,9 @@ static void begin_turn(void)
     __atomic_store_n(&missed_codes, 0, __ATOMIC_RELAXED);
 }
 
-static bool hears_all(void)
+static bool reports_all(void)
 {
-    return __atomic_load_n(&trace_now.hears_all, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&trace_now.reports_all, __ATOMIC_ACQUIRE);
 }
 
 /* Without the GIL, each thread that arrives before the hook reports all functions waits until it
@@ -48,8 +48,8 @@ static bool hears_all(void)
 void trace_callees_begin(void)
 {
     begin_turn();
-    if (RARE(!hears_all()))
-        hear(true);
+    if (RARE(!reports_all()))
+        report_all(true);
 }
 
 #if PYANNOT_FREE_THREADED
@@ -89,30 +89,30 @@ static bool any_has_callees(void)
     return found;
 }
 
-static __attribute__((noinline, cold)) void hear_less(void)
+static __attribute__((noinline, cold)) void report_less(void)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
     if (!annot_enabled() || !any_has_callees())
-        hear(false);
+        report_all(false);
     PyErr_Restore(kind, value, traceback);
 }
 
 void trace_callees_missed(struct trace_code *code)
 {
-    if (!trace_now.hears_all)
+    if (!trace_now.reports_all)
         return;
     missed_codes += code->missed_in != turn;
     code->missed_in = turn;
     if (++missed < MISSED_LEAST + MISSED_PER_CODE * missed_codes)
         return;
     begin_turn();
-    hear_less();
+    report_less();
 }
 
 #endif
 
-void trace_callees_look(void)
+void trace_callees_check(void)
 {
     static uint64_t seen; /* gate at the last check; at worst two threads check */
     uint64_t gate = annot_gate_v1.generation;

@@ -11,6 +11,6 @@ void trace_callees_begin(void);
 /* Counts a reported call outside of such calls. After enough of them the hook narrows again. */
 void trace_callees_missed(struct trace_code *code);
 /* Checks for a recording that began in the middle of such a call. */
-void trace_callees_look(void);
+void trace_callees_check(void);
 
 #endif

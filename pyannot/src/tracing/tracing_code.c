@@ -202,8 +202,8 @@ static bool give_number(struct trace_code *kept)
 /* Writes a note once a process, as readers cannot see this. */
 static void emit_others(void)
 {
-    static bool is_told;
-    if (trace_first(&is_told))
+    static bool is_reported;
+    if (trace_first(&is_reported))
         annot_process_note("calls of Python: there was no room for the names of all functions; "
                            "further ones count as (other), and their lines are not counted");
 }

@@ -90,7 +90,7 @@ static __attribute__((noinline, cold)) void give_up(struct trace_thread *thread,
  * Checks this when such a call ended, and now and then, as others end unreported. */
 static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
 {
-    enum { LOOK_CALLS = 256 };
+    enum { CHECK_CALLS = 256 };
     struct trace_thread *thread = trace_self;
     if (!code->is_open)
         return false;
@@ -99,7 +99,7 @@ static __attribute__((noinline)) bool leave_estimated(struct trace_code *code)
                    thread->entries[thread->count - 1].depth >= trace_depth();
     if (is_ours)
         trace_thread_close(thread, trace_depth());
-    if (is_ours || trace_count(&code->pieces, 1) % LOOK_CALLS == 0)
+    if (is_ours || trace_count(&code->pieces, 1) % CHECK_CALLS == 0)
         code->is_open = trace_threads_have(code);
     return code->is_open;
 }
@@ -116,26 +116,26 @@ static bool is_tiny(struct trace_code *code)
     return pieces >= enough && ticks < trace_now.tiny_ticks; /* else another thread has reset it */
 }
 
-/* An enter and an exit cost some 0.15 us: LOOK_CALLS of them take 7.5 ms, which should be at most
+/* An enter and an exit cost some 0.15 us: CHECK_CALLS of them take 7.5 ms, which should be at most
  * 1.5 % of the thread's CPU time. */
-enum { LOOK_CALLS = 50000, LOOK_LEAST_NS = 500000000 };
+enum { CHECK_CALLS = 50000, CHECK_LEAST_NS = 500000000 };
 
 /* If too few functions count as tiny, halves the number of calls that decide, so that each may take
  * twice as long; doubles it again where calls are rare. */
-static __attribute__((noinline, cold)) void look_at_cost(struct trace_thread *thread)
+static __attribute__((noinline, cold)) void check_cost(struct trace_thread *thread)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     uint64_t used = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    uint64_t passed = used - thread->told_since;
+    uint64_t passed = used - thread->checked_ns;
     uint32_t calls = __atomic_load_n(&trace_now.tiny_calls, __ATOMIC_RELAXED);
-    if (passed < LOOK_LEAST_NS && calls > TRACE_TINY_CALLS_LEAST)
+    if (passed < CHECK_LEAST_NS && calls > TRACE_TINY_CALLS_LEAST)
         calls /= 2;
-    else if (passed / 2 > LOOK_LEAST_NS && calls < TRACE_TINY_CALLS)
+    else if (passed / 2 > CHECK_LEAST_NS && calls < TRACE_TINY_CALLS)
         calls *= 2;
     __atomic_store_n(&trace_now.tiny_calls, calls, __ATOMIC_RELAXED);
-    thread->told_since = used;
-    thread->told = 0;
+    thread->checked_ns = used;
+    thread->unchecked = 0;
 }
 
 /* ---- Calls of Python ------------------------------------------------------------------------- */
@@ -166,8 +166,8 @@ static __attribute__((noinline)) bool enter_adaptively(struct trace_thread *thre
         give_up(thread, code);
         return false;
     }
-    if (RARE(++thread->told == LOOK_CALLS))
-        look_at_cost(thread);
+    if (RARE(++thread->unchecked == CHECK_CALLS))
+        check_cost(thread);
     struct trace_entry *entry = trace_thread_push(thread, code, trace_depth());
     if (entry == NULL)
         return true;
@@ -201,7 +201,7 @@ static inline bool enter_wanted(struct trace_code *code, PyCodeObject *python_co
     return true;
 }
 
-static bool hear_known(void)
+static bool count_known(void)
 {
     if (trace_self == NULL && !trace_thread_make())
         return true;
@@ -235,7 +235,7 @@ static __attribute__((noinline)) bool enter_other(struct trace_code *code,
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
     if (verdict == TRACE_KNOWN)
-        return hear_known();
+        return count_known();
     if (verdict == TRACE_CALLEE)
         return enter_callee(code, python_code, continues);
     if (verdict != TRACE_COROUTINE)
@@ -290,7 +290,7 @@ static __attribute__((noinline)) bool leave_other(struct trace_code *code, enum 
 {
     enum trace_verdict verdict = code ? trace_verdict_of(code) : TRACE_IGNORED;
     if (verdict == TRACE_KNOWN)
-        return hear_known();
+        return count_known();
     if (verdict == TRACE_ESTIMATED)
         return leave_estimated(code);
     if (verdict == TRACE_CALLEE)

@@ -53,7 +53,7 @@ static PyInterpreterState *interpreter; /* the traced one; NULL: tracing is off 
 static uint64_t left_out;               /* how often the original was restored */
 static bool with_lines;
 static bool is_plain;        /* trace_now.is_plain, and interpreter is not NULL */
-static bool has_told_hidden; /* a note says that lines were not counted */
+static bool has_hidden_note; /* a note says that lines were not counted */
 
 static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throws);
 
@@ -214,10 +214,10 @@ static bool is_others(Py_tracefunc function)
 /* Writes a note once a start, as readers cannot see this. */
 static __attribute__((noinline, cold)) void emit_hidden(void)
 {
-    if (!has_told_hidden)
+    if (!has_hidden_note)
         annot_process_note("lines of Python: another tool set a trace function (sys.settrace); "
                            "lines of functions that began while it was set were not counted");
-    has_told_hidden = true;
+    has_hidden_note = true;
 }
 
 static PyObject *eval_with_lines(PyThreadState *thread, frame_type *frame, int throws)
@@ -314,7 +314,7 @@ static PyObject *eval_traced(PyThreadState *thread, frame_type *frame, int throw
 static const char *eval_refused(const struct trace_options *options)
 {
     if (options->c_calls)
-        return "calls of C functions are not told this way";
+        return "PEP 523 does not report calls of C functions";
     if (_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) != _PyEval_EvalFrameDefault)
         return "another tool evaluates the frames of this program (PEP 523)";
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -329,7 +329,7 @@ static int eval_start(const struct trace_options *options)
     interpreter = PyInterpreterState_Get();
     with_lines = options->lines;
     is_plain = trace_now.is_plain;
-    has_told_hidden = false;
+    has_hidden_note = false;
 #if PY_VERSION_HEX < 0x030A0000
     /* Otherwise threads do not check for a trace function. */
     interpreter->ceval.tracing_possible += with_lines;
@@ -345,8 +345,8 @@ static void give_place_back(void)
     if (now == eval_traced)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
     else if (now != _PyEval_EvalFrameDefault || left_out == 0)
-        annot_process_note("calls of Python: another tool took the place of what evaluates frames "
-                           "(PEP 523); calls since then are missing");
+        annot_process_note("calls of Python: another tool replaced the function that evaluates "
+                           "frames (PEP 523); calls since then are missing");
 }
 
 static void eval_stop(void)

@@ -249,7 +249,8 @@ int trace_kept_setup(void)
     trace_extra = _PyEval_RequestCodeExtraIndex(forget);
     if (trace_extra >= 0)
         return 0;
-    PyErr_SetString(PyExc_RuntimeError, "others keep data for code objects, no place is left");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "other tools have taken all indexes for data of code objects");
     return -1;
 }
 

@@ -75,8 +75,8 @@ static void emit_left_out(void)
     if (trace_left_out() == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "calls of Python: %llu times some were left out, because a "
-                   "thread had little stack left",
+                   "calls of Python: left out %llu times, because a thread "
+                   "had little stack left",
                    (unsigned long long)trace_left_out());
     annot_process_note(text);
 #endif
@@ -123,7 +123,7 @@ static void interpreter_ended(void)
     trace_now.hook = NULL;
     trace_now.interpreter = NULL;
     trace_now.options.mode = TRACE_OFF;
-    trace_has_values = trace_now.is_plain = trace_now.is_asked = false;
+    trace_has_values = trace_now.is_plain = trace_now.is_requested = false;
     for (int i = 0; i < HOOK_COUNT; i++)
         if (hooks[i]->forget != NULL)
             hooks[i]->forget();
@@ -155,7 +155,7 @@ static int begin(const struct trace_options *options)
         options->max_depth != 0 || options->library == TRACE_LIBRARY_BOX || options->ranges;
     trace_now.is_plain = options->mode == TRACE_EXACT && !options->lines && !trace_has_values &&
                          !trace_now.is_special && !options->callees;
-    trace_now.hears_all = options->callees; /* calls with callees may be running */
+    trace_now.reports_all = options->callees; /* calls with callees may be running */
     trace_code_forget_verdicts();
     if (trace_self != NULL)
         trace_self->generation = 0;
@@ -166,7 +166,7 @@ static int begin(const struct trace_options *options)
 }
 
 /* Writes notes for readers of a recording: the meaning of its counts and times of calls. */
-static void tell(void)
+static void note_tracing(void)
 {
     static const char *const words[] = {"", "every one a range",
                                         "ranges until a function is known to be tiny",
@@ -223,7 +223,7 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
         begin(&options) < 0)
         return NULL;
     trace_tasks_setup(PyModule_GetState(module));
-    tell();
+    note_tracing();
     return PyUnicode_FromString(trace_now.hook->name);
 }
 
@@ -284,18 +284,18 @@ static int call_known(PyObject *function)
     return 0;
 }
 
-static void emit_known(const char *where, uint32_t heard, uint32_t expected)
+static void emit_known(const char *where, uint32_t reported, uint32_t expected)
 {
     char text[ANNOT_PROCESS_NOTE_MAX];
-    if (heard != expected)
+    if (reported != expected)
         (void)snprintf(text, sizeof(text),
-                       "calls of Python: not all are told by this interpreter, so counts are too "
-                       "low: in %.60s it told %u of %u events of known calls",
-                       where, heard, expected);
+                       "calls of Python: this interpreter does not report all of them, so counts "
+                       "are too low: in %.60s it reported %u of %u events of known calls",
+                       where, reported, expected);
     else if (PYANNOT_FREE_THREADED)
         (void)snprintf(text, sizeof(text),
-                       "calls of Python: by a free-threaded interpreter, which told all events of "
-                       "known calls in %.60s",
+                       "calls of Python: by a free-threaded interpreter, which reported all events "
+                       "of known calls in %.60s",
                        where);
     else
         return;
@@ -320,11 +320,11 @@ static PyObject *trace_test(PyObject *module, PyObject *args)
     uint32_t before = trace_self ? trace_self->known : 0;
     if (call_known(function) < 0)
         return NULL;
-    uint32_t heard = (trace_self ? trace_self->known : 0) - before;
+    uint32_t reported = (trace_self ? trace_self->known : 0) - before;
     if (!trace_is_on() || __atomic_load_n(&trace_now.epoch, __ATOMIC_RELAXED) != epoch)
         Py_RETURN_NONE;
-    emit_known(where, heard, expected);
-    return PyBool_FromLong(heard == expected);
+    emit_known(where, reported, expected);
+    return PyBool_FromLong(reported == expected);
 }
 
 /* For os.register_at_fork. */
@@ -362,13 +362,13 @@ static PyObject *trace_choose_lines(PyObject *module, PyObject *code)
 
 /* For gc.callbacks, while tracing was requested from outside or has callees: there may be no event
  * to show that the recording ended, or that one began. */
-static PyObject *trace_look(PyObject *module, PyObject *args)
+static PyObject *trace_check(PyObject *module, PyObject *args)
 {
     (void)module;
     (void)args;
-    if (trace_now.is_asked && !annot_enabled())
+    if (trace_now.is_requested && !annot_enabled())
         trace_end_later();
-    trace_callees_look();
+    trace_callees_check();
     Py_RETURN_NONE;
 }
 
@@ -376,9 +376,10 @@ static PyObject *trace_look(PyObject *module, PyObject *args)
 static PyObject *trace_switched(PyObject *module, PyObject *is_on)
 {
     (void)module;
-    __atomic_store_n(&trace_now.is_asked, is_on == Py_True, __ATOMIC_RELAXED);
-    annot_process_note("calls of Python: switched on or off while the program ran, so their counts "
-                       "are of a part of the run (marks of the domain \"python calls\" say when)");
+    __atomic_store_n(&trace_now.is_requested, is_on == Py_True, __ATOMIC_RELAXED);
+    annot_process_note(
+        "calls of Python: switched on or off while the program ran, so their counts "
+        "are of a part of the run (marks of the domain \"python calls\" have the times)");
     Py_RETURN_NONE;
 }
 
@@ -389,7 +390,7 @@ PyMethodDef trace_functions[] = {
     {"trace_end", trace_end, METH_NOARGS, NULL},
     {"trace_forked", trace_forked, METH_NOARGS, NULL},
     {"trace_know", trace_know, METH_O, NULL},
-    {"trace_look", trace_look, METH_VARARGS, NULL},
+    {"trace_check", trace_check, METH_VARARGS, NULL},
     {"trace_switched", trace_switched, METH_O, NULL},
     {"trace_test", trace_test, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

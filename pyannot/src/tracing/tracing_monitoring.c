@@ -58,7 +58,7 @@ static void set_local(PyObject *module, PyObject *code, int events)
 
 /* Without the GIL, each thread that arrives before has_lines is set waits for it: no line of its
  * frame may begin unreported. */
-static void ask_for_lines(PyCodeObject *code, struct trace_code *lined)
+static void request_lines(PyCodeObject *code, struct trace_code *lined)
 {
     if (__builtin_expect(__atomic_load_n(&lined->has_lines, __ATOMIC_ACQUIRE), 1))
         return;
@@ -117,7 +117,7 @@ CALLBACK(on_start)
     /* trace_enter first: it needs to know that the frame starts. */
     bool goes_on = trace_enter(code, false) || lined != NULL;
     if (lined != NULL) {
-        ask_for_lines(code, lined);
+        request_lines(code, lined);
         trace_line_begun(lined);
     }
     return answer(goes_on);
@@ -131,7 +131,7 @@ static bool resume(PyObject *const *args, bool has_begun)
     bool goes_on = trace_enter(code, has_begun) || lined != NULL;
     if (lined != NULL) {
         int line = PyCode_Addr2Line(code, (int)PyLong_AsLong(args[1]));
-        ask_for_lines(code, lined);
+        request_lines(code, lined);
         trace_line_resumed(lined, line > 0 ? (uint32_t)line : 0);
     }
     return goes_on;
@@ -396,8 +396,7 @@ static int begin(PyObject *module, const struct trace_options *options)
     for (int id = FIRST_ID; disable != NULL && id <= LAST_ID && is_taken == 0; id++)
         is_taken = take_id(module, id);
     if (is_taken == 0 && disable != NULL)
-        PyErr_SetString(PyExc_RuntimeError, "both tool ids of sys.monitoring that are for others "
-                                            "than debuggers, coverage and profilers are in use");
+        PyErr_SetString(PyExc_RuntimeError, "tool ids 3 and 4 of sys.monitoring are in use");
     if (is_taken <= 0)
         return -1;
     with_lines = options->lines;
@@ -435,7 +434,7 @@ static int choose(PyCodeObject *code)
 }
 
 /* Runs in the middle of an event, or of a garbage collection. */
-static void hear(bool all)
+static void report_all(bool all)
 {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -495,7 +494,7 @@ static int choose(PyCodeObject *code)
     return 0;
 }
 
-static void hear(bool all)
+static void report_all(bool all)
 {
     (void)all;
 }
@@ -514,6 +513,6 @@ const struct trace_hook trace_monitoring = {.name = "sys.monitoring",
                                             .refused = refused,
                                             .start = start,
                                             .choose = choose,
-                                            .hear = hear,
+                                            .report_all = report_all,
                                             .stop = stop,
                                             .forget = forget};

@@ -171,7 +171,8 @@ static const char *profile_refused(const struct trace_options *options)
         return "lines are not counted with calls of C functions before CPython 3.12, nor where "
                "another tool evaluates frames or has set a trace function (sys.settrace)";
     if (options->exceptions) /* an exception is not set while a profile function runs */
-        return "exceptions are not told with calls of C functions before CPython 3.12, nor where "
+        return "exceptions are not recorded with calls of C functions before CPython 3.12, nor "
+               "where "
                "another tool evaluates frames";
     for (; thread != NULL; thread = PyThreadState_Next(thread))
         if (thread->c_profilefunc != NULL)

@@ -169,7 +169,7 @@ static void suspend(struct trace_task *task)
     task->is_suspended = true;
 }
 
-static void tell(struct trace_task *task, struct whole whole, enum trace_piece piece)
+static void emit_piece(struct trace_task *task, struct whole whole, enum trace_piece piece)
 {
     renew(task);
     bool is_outermost = task->count > 0 && task->open[0].frame == whole.frame;
@@ -224,7 +224,7 @@ void trace_coroutine(const struct trace_code *code, enum trace_piece piece)
         return;
     struct trace_task *task = part_of(track);
     if (task != NULL)
-        tell(task, (struct whole){code->name, frame_now()}, piece);
+        emit_piece(task, (struct whole){code->name, frame_now()}, piece);
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
@@ -293,9 +293,9 @@ bool trace_step_begin(struct task_track *track)
 {
     if (__builtin_expect(!trace_is_on(), 1) || !trace_thread_begins())
         return false;
-    bool is_told = begin_step(track);
+    bool is_reported = begin_step(track);
     trace_thread_ends();
-    return is_told;
+    return is_reported;
 }
 
 void trace_step_end(void)

@@ -167,7 +167,7 @@ static void after_fork(void)
     if (thread == NULL)
         return;
     thread->previous = thread->next = NULL;
-    thread->told_since = 0; /* its CPU time starts from 0 */
+    thread->checked_ns = 0; /* its CPU time starts from 0 */
     thread->inherited = 0;
     thread->forked = is_of_this_start(thread) ? thread->count : 0;
     thread->generation = 0;
@@ -180,7 +180,8 @@ int trace_thread_setup(void)
         has_exit_key = pthread_atfork(NULL, NULL, after_fork) == 0;
     if (has_exit_key)
         return 0;
-    PyErr_SetString(PyExc_RuntimeError, "the process has no key for data of threads left");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "the process has used up its keys for thread-specific data");
     return -1;
 }
 
@@ -491,7 +492,7 @@ __attribute__((noinline, cold)) struct trace_thread *trace_thread_sync(bool is_e
 {
     struct trace_thread *thread = trace_self || trace_thread_make() ? trace_self : NULL;
     uint64_t gate = __atomic_load_n(&annot_gate_v1.generation, __ATOMIC_RELAXED);
-    if (gate == 0 && __atomic_load_n(&trace_now.is_asked, __ATOMIC_RELAXED))
+    if (gate == 0 && __atomic_load_n(&trace_now.is_requested, __ATOMIC_RELAXED))
         trace_end_later();
     if (thread == NULL || (gate == 0 && thread->generation == 0))
         return NULL;
@@ -519,10 +520,10 @@ void trace_thread_forked(void)
 /* ---- Requests from outside ------------------------------------------------------------------- */
 
 /* The recording is over: makes an empty request. */
-static int end_asked(void *ignored)
+static int end_request(void *ignored)
 {
     PyObject *module = PyImport_ImportModule("pyannot._trace");
-    PyObject *result = module ? PyObject_CallMethod(module, "asked", "s", "") : NULL;
+    PyObject *result = module ? PyObject_CallMethod(module, "request", "s", "") : NULL;
     (void)ignored;
     if (result == NULL)
         PyErr_Clear();
@@ -533,8 +534,8 @@ static int end_asked(void *ignored)
 
 void trace_end_later(void)
 {
-    if (!__atomic_exchange_n(&trace_now.is_asked, false, __ATOMIC_RELAXED))
+    if (!__atomic_exchange_n(&trace_now.is_requested, false, __ATOMIC_RELAXED))
         return;
-    bool is_full = Py_AddPendingCall(end_asked, NULL) != 0; /* retried at the next call */
-    __atomic_store_n(&trace_now.is_asked, is_full, __ATOMIC_RELAXED);
+    bool is_full = Py_AddPendingCall(end_request, NULL) != 0; /* retried at the next call */
+    __atomic_store_n(&trace_now.is_requested, is_full, __ATOMIC_RELAXED);
 }

@@ -55,8 +55,8 @@ struct trace_thread {
     const void *raised; /* the last exception that left a call, and the index of that entry */
     uint32_t raised_index;
     uint32_t known;      /* events of known calls so far */
-    uint32_t told;       /* adaptive: calls since look_at_cost() */
-    uint64_t told_since; /* the thread's CPU time then, in ns */
+    uint32_t unchecked;  /* adaptive: calls since check_cost() */
+    uint64_t checked_ns; /* the thread's CPU time then, in ns */
     bool is_busy;        /* in the middle of an event: trace_threads_settle */
 };
 

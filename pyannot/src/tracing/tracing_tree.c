@@ -119,8 +119,8 @@ static struct part *part_with_room(struct trace_tree *tree)
 /* Writes a note once a process, as readers cannot see this. */
 static void emit_crowded(void)
 {
-    static bool is_told;
-    if (trace_first(&is_told))
+    static bool is_reported;
+    if (trace_first(&is_reported))
         annot_process_note(
             "calls of Python: there was no room for all call paths; further ones count "
             "for their function alone, and are missing in the total time of callers");
