@@ -8,8 +8,6 @@
 #include "page_data.h"
 #include "page_facts.h"
 #include "page_model.h"
-#include "page_owners.h"
-#include "page_pools.h"
 #include "page_ranges.h"
 #include "page_samples.h"
 #include "page_sources.h"
@@ -294,7 +292,7 @@ static int make_shorter(struct page *page, unsigned attempt)
         error = page_longest_limit(&spans->requests, spans->requests.items.count / 2);
     if (!error)
         error = page_pools_limit(&page->pools, page->pools.items.count / 2);
-    if (!error && attempt > 1 && !page->ranges.cells.none) {
+    if (!error && attempt > 1 && !page->ranges.cells.dropped) {
         error = page_cells_shrink(&page->ranges.cells);
         page_cells_sort(&page->ranges.cells);
     }

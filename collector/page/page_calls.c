@@ -744,11 +744,11 @@ static void put_paths(const struct calls *calls)
         json_doc_array(calls->doc, keys[column]);
         for (uint32_t i = 0; i < calls->path_count; i++) {
             const struct range_path *path = stacks_get_path(stacks, i);
-            int64_t none = column == 2 ? 0 : -1;
+            int64_t default_value = column == 2 ? 0 : -1;
             if (calls->paths[i] == PAGE_NONE)
                 continue;
             json_doc_int(calls->doc, NULL,
-                         i == 0        ? none
+                         i == 0        ? default_value
                          : column == 0 ? (int64_t)calls->paths[path->parent]
                          : column == 1 ? page_use_name(&page->names, calls->names[i])
                                        : (int64_t)path->kind);

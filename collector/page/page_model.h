@@ -7,12 +7,12 @@
 #include "page_calls.h"
 #include "page_counters.h"
 #include "page_data.h"
-#include "page_pools.h"
 #include "page_ranges.h"
 #include "page_samples.h"
 #include "page_sources.h"
 #include "page_spans.h"
 #include "page_states.h"
+#include "page_tasks.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -44,13 +44,13 @@ static int put(struct page_cells *cells, const struct page_cell *cell)
 int page_cells_shrink(struct page_cells *cells)
 {
     size_t count = cells->items.count;
-    cells->none = cells->no_slots;
+    cells->dropped = cells->no_slots;
     cells->no_slots = true;
     map64_free(&cells->index);
     cells->index = (struct map64){0};
     cells->items.count = 0;
     int error = 0;
-    for (size_t i = 0; i < count && !cells->none && !error; i++) {
+    for (size_t i = 0; i < count && !cells->dropped && !error; i++) {
         struct page_cell cell = cells->items.items[i];
         cell.slot = 0;
         error = put(cells, &cell);
@@ -61,7 +61,7 @@ int page_cells_shrink(struct page_cells *cells)
 static int page_cells_add(struct page_cells *cells, const struct page_cell *cell)
 {
     struct page_cell coarse = *cell;
-    if (cells->none)
+    if (cells->dropped)
         return 0;
     coarse.slot = cells->no_slots ? 0 : cell->slot;
     int error = put(cells, &coarse);
@@ -261,7 +261,7 @@ int page_put_ranges(struct page *page, struct json_doc *doc)
 
     const struct page_cells *cells = &page->ranges.cells;
     int64_t count = 0;
-    json_doc_uint(doc, "range_slots", cells->none ? 0 : cells->no_slots ? 1 : PAGE_SLOTS);
+    json_doc_uint(doc, "range_slots", cells->dropped ? 0 : cells->no_slots ? 1 : PAGE_SLOTS);
     json_doc_array(doc, "range_stats");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && count >= 0; i++) {
         uint32_t *rows = NULL;

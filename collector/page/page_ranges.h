@@ -34,7 +34,7 @@ struct page_cell {
 struct page_cells {
     VEC(struct page_cell) items;
     struct map64 index;
-    bool no_slots, none;
+    bool no_slots, dropped; /* dropped: all cells */
 };
 
 struct page_ranges {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* States of threads by small slots: running, ready or waiting, with the cause. Memory: 80 KiB an
+/* States of threads by small slots: running, ready or waiting, with the cause. Memory: 68 KiB an
  * entry; the first threads have one each, the others share one per role. Thread-safety: one thread
  * per page. */
 #ifndef ANNOT_PAGE_STATES_H

@@ -3,9 +3,9 @@
 #include "page_counters.h"
 #include "page_data.h"
 #include "page_model.h"
-#include "page_pools.h"
 #include "page_ranges.h"
 #include "page_tables.h"
+#include "page_tasks.h"
 #include "test.h"
 #include "trace_maker.h"
 
@@ -79,8 +79,8 @@ TEST(of_too_many_tasks_of_pools_the_longest_are_kept)
     CHECK_INT(page_pools_finish(&pools), 0);
     size_t long_ones = 0;
     for (size_t i = 0; i < pools.items.count; i++)
-        long_ones += pools.items.items[i].told.at_ns[TASK_ENDED] -
-                         pools.items.items[i].told.at_ns[TASK_BEGUN] ==
+        long_ones += pools.items.items[i].timing.at_ns[TASK_ENDED] -
+                         pools.items.items[i].timing.at_ns[TASK_BEGUN] ==
                      100000;
     CHECK_INT(long_ones, 200);
     CHECK_INT(pools.items.count + pools.dropped, 200000);
