@@ -19,7 +19,6 @@
 #include "flame_chart.h"
 #include "pass.h"
 #include "sample.h"
-#include "sample_order.h"
 #include "shelves.h"
 #include "thread_states.h"
 

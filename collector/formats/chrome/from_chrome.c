@@ -6,9 +6,7 @@
  * programs to end without that. */
 #include "from_chrome.h"
 
-#include "from_chrome_gpu.h"
 #include "from_chrome_samples.h"
-#include "from_chrome_take.h"
 #include "hash.h"
 #include "import_formats.h"
 #include "json_reader.h"

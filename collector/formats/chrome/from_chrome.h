@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* State of the reader of Chrome traces, shared by its files. Thread-safety: one thread per
+/* The reader of Chrome traces: its state, events, work of GPUs. Thread-safety: one thread per
  * reader. */
 #ifndef ANNOT_FROM_CHROME_H
 #define ANNOT_FROM_CHROME_H
@@ -146,5 +146,48 @@ static inline uint64_t from_chrome_mix(uint64_t a, uint64_t b)
 
 /* The name of a key in recordings: mostly the string itself. */
 uint32_t from_chrome_key_becomes(struct from_chrome_reader *reader, uint32_t key);
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Sent to the sink, with names of processes and threads. */
+
+static inline bool from_chrome_is_work(enum from_chrome_class class)
+{
+    return class >= CHROME_KERNEL;
+}
+
+/* Sends the event to the sink. 0 or -errno. */
+int from_chrome_event_take(struct from_chrome_reader *reader);
+
+/* Sends ranges that have no end. 0 or -errno. */
+int from_chrome_open_finish(struct from_chrome_reader *reader);
+
+/* The thread of the event. */
+uint32_t from_chrome_thread(struct from_chrome_reader *reader);
+
+/* The name from metadata; NULL: unknown. `tid` NULL: of the process. */
+const struct from_chrome_meta *from_chrome_meta_find(const struct from_chrome_reader *reader,
+                                                     const struct import_id *pid,
+                                                     const struct import_id *tid);
+
+/* Names the processes and threads that have events. */
+int from_chrome_metas_finish(struct from_chrome_reader *reader);
+
+/* ---- Work of GPUs ---------------------------------------------------------------------------- */
+
+/* In traces of torch.profiler, XLA and annot. */
+
+/* Work of a GPU, and calls that may launch it: sent to the sink after all was read. 0 or -errno. */
+int from_chrome_gpu_add(struct from_chrome_reader *reader, enum from_chrome_class class,
+                        struct event *event);
+int from_chrome_gpu_launch(struct from_chrome_reader *reader, const struct event *event);
+int from_chrome_gpu_finish(struct from_chrome_reader *reader);
+
+/* Marks the process or thread of the metadata as a device of XLA or a stream, if it is one. */
+void from_chrome_xla_meta(struct from_chrome_reader *reader, struct from_chrome_meta *meta);
+
+/* In traces of XLA: the kind of a device's work; CHROME_PLAIN: other events. A call on a thread
+ * with a correlation is CHROME_DRIVER. */
+enum from_chrome_class from_chrome_xla_class(struct from_chrome_reader *reader);
 
 #endif

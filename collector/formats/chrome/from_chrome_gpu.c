@@ -3,10 +3,8 @@
  *
  * A kernel and the call that launched it have the same number, and may be anywhere in the file. So
  * both are sorted by that number, and each kernel gets the time and the thread of its call. */
-#include "from_chrome_gpu.h"
 
 #include "from_chrome.h"
-#include "from_chrome_take.h"
 #include "json_reader.h"
 #include "sink.h"
 #include "sorter.h"

@@ -4,7 +4,6 @@
 #include "from_chrome_samples.h"
 
 #include "from_chrome.h"
-#include "from_chrome_take.h"
 #include "hash.h"
 #include "import.h"
 #include "json_reader.h"
@@ -18,9 +17,6 @@
 #include <string.h>
 
 enum { SORT_BYTES = 16 << 20, DEPTH_MAX = 1024, WEIGHT_MAX = 1000000000 };
-
-/* CPU time of a sample, unless an option sets it. */
-#define SAMPLE_NS INT64_C(10000000)
 
 /* A sample waiting for the tree. */
 struct waiting {
@@ -227,7 +223,7 @@ static uint32_t find_thread(struct from_chrome_reader *reader, int64_t tid)
 static int emit_sample(struct from_chrome_reader *reader, const struct waiting *waiting)
 {
     struct import_sink *sink = reader->sink;
-    int64_t unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS;
+    int64_t unit_ns = import_unit_ns(sink, IMPORT_SAMPLE_NS);
     int64_t value;
     if (__builtin_mul_overflow(unit_ns, waiting->weight, &value) || value > IMPORT_TIME_MAX)
         value = IMPORT_TIME_MAX;
@@ -260,7 +256,7 @@ int from_chrome_samples_finish(struct from_chrome_reader *reader)
         error = emit_sample(reader, &waiting);
     }
     snprintf(text, sizeof(text), "a sample of weight 1 is taken as %s of CPU time%s",
-             number_time_short((uint64_t)(options->unit_ns ? options->unit_ns : SAMPLE_NS), unit),
+             number_time_short((uint64_t)import_unit_ns(reader->sink, IMPORT_SAMPLE_NS), unit),
              options->unit_ns ? "" : " (--unit says otherwise)");
     import_note(reader->sink, text);
     return error ? error : more;

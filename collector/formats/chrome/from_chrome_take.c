@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts events of a Chrome trace. */
-#include "from_chrome_take.h"
 
 #include "from_chrome.h"
-#include "from_chrome_gpu.h"
 #include "from_chrome_samples.h"
 #include "sink.h"
 

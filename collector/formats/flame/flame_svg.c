@@ -7,12 +7,13 @@
 #include "call_tree.h"
 #include "code_owner.h"
 #include "export_facts.h"
-#include "flame_tones.h"
 #include "gpu_stacks.h"
 #include "json_writer.h"
 #include "missing.h"
 #include "number.h"
 #include "out_stream.h"
+#include "page_tones.h"
+#include "sample.h"
 #include "sample_weight.h"
 #include "stacks.h"
 #include "text.h"
@@ -44,6 +45,29 @@ enum {
 /* Estimated widths of letters in boxes and above them; real ones depend on the viewer. */
 #define FLAME_CODE_LETTER 7.4
 #define FLAME_TEXT_LETTER 6.7
+
+enum flame_tone {
+    TONE_OF_OWN, /* in the order of enum code_colour */
+    TONE_OF_LIBRARY,
+    TONE_OF_INTERPRETER,
+    TONE_OF_NATIVE,
+    TONE_OF_KERNEL,
+    TONE_OF_COLLECTOR,
+    TONE_OF_NOTHING, /* without a stack; also processes, threads and notes */
+    TONE_OF_RANGE,
+    TONE_OF_WORK, /* of a GPU queue */
+    TONE_OF_READY,
+    TONE_OF_LOCK,
+    TONE_OF_GIL,
+    TONE_OF_DISK,
+    TONE_OF_SLEEP,
+    TONE_OF_PIPE,
+    TONE_OF_POLL,
+    TONE_OF_FAULT,
+    TONE_OF_CHILD,
+    TONE_OF_OTHER,
+    FLAME_TONES,
+};
 
 struct child {
     uint64_t total_ns;
@@ -134,6 +158,167 @@ static void put_measure(struct flame *f)
 {
     out_text(f->out, " of ");
     out_xml(f->out, f->options->measure, strlen(f->options->measure));
+}
+
+/* ---- Colours --------------------------------------------------------------------------------- */
+
+/* page_tones.h is generated from the page's style sheet, as SVG viewers may not support CSS
+ * variables. */
+
+enum { LIGHT, DARK, THEMES };
+
+/* Colours of a box and of its text, for each theme. */
+static const struct tone {
+    const char *class, *text;
+    const char *fill[THEMES], *ink[THEMES];
+} tones[FLAME_TONES] = {
+    [TONE_OF_OWN] = {"own", "your code", {TONE_OWN}, {TONE_OWN_INK}},
+    [TONE_OF_LIBRARY] = {"lib", "libraries", {TONE_LIB}, {TONE_LIB_INK}},
+    [TONE_OF_INTERPRETER] = {"interp", "interpreter", {TONE_INTERP}, {TONE_INTERP_INK}},
+    [TONE_OF_NATIVE] = {"native", "native code", {TONE_NATIVE}, {TONE_NATIVE_INK}},
+    [TONE_OF_KERNEL] = {"kernel", "kernel", {TONE_KERNEL}, {TONE_KERNEL_INK}},
+    [TONE_OF_COLLECTOR] = {"gc", "garbage collector", {TONE_GC}, {TONE_GC_INK}},
+    [TONE_OF_NOTHING] = {"role", "unknown", {TONE_ROLE}, {TONE_ROLE_INK}},
+    [TONE_OF_RANGE] = {"range", "ranges", {TONE_R2}, {TONE_INK}},
+    [TONE_OF_WORK] = {"work", "GPU", {TONE_KERNEL}, {TONE_KERNEL_INK}},
+    [TONE_OF_READY] = {"ready", "runnable", {TONE_READY}, {TONE_GC_INK}},
+    [TONE_OF_LOCK] = {"lock", "", {TONE_W_LOCK}, {TONE_WAIT_INK}},
+    [TONE_OF_GIL] = {"gil", "", {TONE_W_GIL}, {TONE_WAIT_INK}},
+    [TONE_OF_DISK] = {"disk", "", {TONE_W_DISK}, {TONE_WAIT_INK}},
+    [TONE_OF_SLEEP] = {"sleep", "", {TONE_W_SLEEP}, {TONE_WAIT_INK}},
+    [TONE_OF_PIPE] = {"pipe", "", {TONE_W_PIPE}, {TONE_WAIT_INK}},
+    [TONE_OF_POLL] = {"poll", "", {TONE_W_POLL}, {TONE_WAIT_INK}},
+    [TONE_OF_FAULT] = {"fault", "", {TONE_W_FAULT}, {TONE_WAIT_INK}},
+    [TONE_OF_CHILD] = {"child", "", {TONE_W_CHILD}, {TONE_WAIT_INK}},
+    [TONE_OF_OTHER] = {"other", "", {TONE_W_OTHER}, {TONE_WAIT_INK}},
+};
+
+static enum flame_tone tone_of_reason(uint32_t reason)
+{
+    static const enum flame_tone of_reasons[WAIT_REASON_COUNT] = {
+        [WAIT_UNKNOWN] = TONE_OF_OTHER, [WAIT_PREEMPTED] = TONE_OF_READY,
+        [WAIT_DISK] = TONE_OF_DISK,     [WAIT_PAGE_FAULT] = TONE_OF_FAULT,
+        [WAIT_PIPE] = TONE_OF_PIPE,     [WAIT_SOCKET] = TONE_OF_PIPE,
+        [WAIT_LOCK] = TONE_OF_LOCK,     [WAIT_GIL] = TONE_OF_GIL,
+        [WAIT_SLEEP] = TONE_OF_SLEEP,   [WAIT_POLL] = TONE_OF_POLL,
+        [WAIT_CHILD] = TONE_OF_CHILD,   [WAIT_TERMINAL] = TONE_OF_OTHER,
+        [WAIT_SIGNAL] = TONE_OF_POLL,   [WAIT_OTHER_FILE] = TONE_OF_OTHER,
+    };
+
+    return reason < WAIT_REASON_COUNT ? of_reasons[reason] : TONE_OF_OTHER;
+}
+
+static enum flame_tone tone_of(const struct trace *trace, const struct call_tree *tree,
+                               uint32_t item)
+{
+    const struct call_item *entry = call_tree_item(tree, item);
+    switch ((enum call_kind)entry->kind) {
+    case CALL_FUNCTION:
+        if (stacks_get_label(trace_stacks_get(trace), entry->id)->flags & LABEL_WORK)
+            return TONE_OF_WORK;
+        return call_item_frame_kind(tree, item) == FRAME_NOTE
+                   ? TONE_OF_NOTHING
+                   : (enum flame_tone)code_colour_of(trace, entry->id);
+    case CALL_RANGE:
+        return TONE_OF_RANGE;
+    case CALL_REASON:
+        return tone_of_reason(entry->id);
+    case CALL_RUNNABLE:
+        return TONE_OF_READY;
+    default:
+        return TONE_OF_NOTHING;
+    }
+}
+
+static const char *tone_class(enum flame_tone tone)
+{
+    return tones[tone].class;
+}
+
+static const char *tone_text(enum flame_tone tone)
+{
+    return tones[tone].text;
+}
+
+/* The style sheet, for both themes. */
+
+static void put_rule(struct out_stream *out, const char *class, const char *fill, const char *ink)
+{
+    char rule[160];
+    snprintf(rule, sizeof(rule), ".%s rect{fill:%s}.%s text{fill:%s}\n", class, fill, class, ink);
+    out_text(out, rule);
+}
+
+/* Parses "#fff" or "#1a1d23" into red, green, blue. */
+static void channels_of(const char *colour, unsigned channels[3])
+{
+    unsigned long value = strtoul(colour + 1, NULL, 16);
+    bool brief = strlen(colour) == 4;
+    for (int i = 0; i < 3; i++)
+        channels[i] = brief ? (value >> (8 - 4 * i) & 0xf) * 0x11 : value >> (16 - 8 * i) & 0xff;
+}
+
+/* Blends `part` of `colour` over a ground. */
+static void mix(const char *colour, const char *ground, double part, char mixed[8])
+{
+    unsigned over[3], under[3];
+    channels_of(colour, over);
+    channels_of(ground, under);
+    for (int i = 0; i < 3; i++)
+        over[i] = (unsigned)(over[i] * part + under[i] * (1 - part) + 0.5);
+    snprintf(mixed, 8, "#%02x%02x%02x", over[0] & 0xff, over[1] & 0xff, over[2] & 0xff);
+}
+
+/* The larger the change in B, the stronger the colour. */
+static void put_changes(struct out_stream *out, int theme)
+{
+    static const char *const less[] = {TONE_BETTER}, *const more[] = {TONE_WORSE};
+    static const char *const ground[] = {TONE_SURFACE}, *const ink[] = {TONE_INK};
+    static const double parts[] = {0, 0.2, 0.45, 1};
+    const struct tone *none = &tones[TONE_OF_NOTHING];
+    for (int level = -FLAME_LEVEL_MAX; level <= FLAME_LEVEL_MAX; level++) {
+        char class[4], fill[8];
+        snprintf(class, sizeof(class), "d%d", level + FLAME_LEVEL_MAX);
+        mix((level < 0 ? less : more)[theme], ground[theme], parts[abs(level)], fill);
+        bool strong = abs(level) == FLAME_LEVEL_MAX;
+        put_rule(out, class, level ? fill : none->fill[theme],
+                 strong  ? ground[theme]
+                 : level ? ink[theme]
+                         : none->ink[theme]);
+    }
+}
+
+static void put_theme(struct out_stream *out, int theme, bool changes)
+{
+    static const struct {
+        const char *selector, *fill[THEMES];
+    } texts[] = {
+        {"text", {TONE_INK}},  {".page", {TONE_BG}},    {".sub", {TONE_INK2}},
+        {".key", {TONE_INK2}}, {".loss", {TONE_WORSE}},
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        char rule[64];
+        snprintf(rule, sizeof(rule), "%s{fill:%s}\n", texts[i].selector, texts[i].fill[theme]);
+        out_text(out, rule);
+    }
+    for (unsigned i = 0; i < FLAME_TONES; i++)
+        put_rule(out, tones[i].class, tones[i].fill[theme], tones[i].ink[theme]);
+    if (changes)
+        put_changes(out, theme);
+}
+
+static void put_style(struct out_stream *out, bool changes)
+{
+    out_text(out, "text{font:13px -apple-system,\"Segoe UI\",Roboto,\"Noto Sans\","
+                  "\"Liberation Sans\",Arial,sans-serif}\n"
+                  "#frames text{font:12px ui-monospace,\"SF Mono\",\"Cascadia Mono\","
+                  "\"DejaVu Sans Mono\",Menlo,monospace;white-space:pre}\n"
+                  "text.title{font-size:18px;font-weight:600}\n.more{text-anchor:end}\n");
+    put_theme(out, LIGHT, changes);
+    out_text(out, "@media (prefers-color-scheme:dark){\n");
+    put_theme(out, DARK, changes);
+    out_text(out, "}\n");
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
@@ -333,7 +518,7 @@ static void put_node(struct flame *f, uint32_t index, uint64_t start_ns, uint32_
                       .x = MARGIN + (double)start_ns * scale,
                       .width = flame_total_ns(f) ? (double)node->total_ns * scale : WIDE,
                       .y = row_top(f, depth),
-                      .class = flame_tone_class(flame_tone_of(f->trace, f->tree, node->item)),
+                      .class = tone_class(tone_of(f->trace, f->tree, node->item)),
                       .label = label,
                       .place = place,
                       .change = change,
@@ -473,7 +658,7 @@ static void put_head(struct flame *f)
               FLAME_WIDTH, height, FLAME_WIDTH, height);
     out_xml(f->out, title, strlen(title));
     out_text(f->out, "</title>\n<style><![CDATA[\n");
-    flame_style_write(f->out, f->options->changes != NULL);
+    put_style(f->out, f->options->changes != NULL);
     out_text(f->out, "]]></style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
     flame_put(f, "<text class=\"title\" x=\"%d\" y=\"29\">", MARGIN);
     flame_put_fitting(f, title, TITLE_COLUMNS);
@@ -537,7 +722,7 @@ static void sum_tones(struct flame *f)
     for (uint32_t i = 0; i < call_tree_node_count(f->tree); i++) {
         const struct call_node *node = call_tree_node(f->tree, i);
         const struct call_item *item = call_tree_item(f->tree, node->item);
-        enum flame_tone tone = flame_tone_of(f->trace, f->tree, node->item);
+        enum flame_tone tone = tone_of(f->trace, f->tree, node->item);
         f->tone_seen[tone] |= tone != TONE_OF_NOTHING && node->total_ns >= f->limit_ns;
         if (item->kind == CALL_REASON && item->id < WAIT_REASON_COUNT)
             f->reason_ns[item->id] += node->self_ns;
@@ -595,12 +780,12 @@ static void add_legend(struct flame *f)
     add_stacks(f);
     for (unsigned i = 0; i <= TONE_OF_READY; i++)
         if (f->tone_ns[i] > 0 || f->tone_seen[i])
-            add_key(f, (enum flame_tone)i, flame_tone_text((enum flame_tone)i), f->tone_ns[i]);
+            add_key(f, (enum flame_tone)i, tone_text((enum flame_tone)i), f->tone_ns[i]);
     for (unsigned i = 0; i < WAIT_REASON_COUNT; i++)
         if (f->reason_ns[i] > 0) {
             char name[64];
             snprintf(name, sizeof(name), "waits: %s", wait_reason_name((enum wait_reason)i));
-            add_key(f, flame_tone_of_reason(i), name, f->reason_ns[i]);
+            add_key(f, tone_of_reason(i), name, f->reason_ns[i]);
         }
 }
 
@@ -659,7 +844,7 @@ static void put_all(struct flame *f)
                 f,
                 "<g class=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"11\" height=\"11\" rx=\"2.5\"/>"
                 "</g>",
-                flame_tone_class(note->tone), note->x, y - 10);
+                tone_class(note->tone), note->x, y - 10);
         flame_put(f, "<text class=\"%s\"", note->loss ? "loss" : "key");
         if (!note->loss)
             flame_put(f, " data-ns=\"%" PRIu64 "\"", note->weight);

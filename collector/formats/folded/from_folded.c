@@ -3,8 +3,8 @@
  * scripts, inferno, async-profiler, annot and many others.
  *
  * The format has neither times nor threads. Lines become consecutive samples of CPU time of one
- * thread. The format does not define the unit of a weight: it is SAMPLE_NS per 1 unless the user
- * gives a unit. */
+ * thread. The format does not define the unit of a weight: it is IMPORT_SAMPLE_NS per 1 unless the
+ * user gives a unit. */
 #include "import_formats.h"
 #include "input.h"
 #include "json_reader.h"
@@ -18,8 +18,6 @@
 #include <string.h>
 
 enum { SNIFF_LINES = 20, FRAMES_MAX = 1 << 14, SAMPLES_MAX = 4096, ONE_BY_ONE_NS = 1000000 };
-
-#define SAMPLE_NS INT64_C(10000000) /* 100 a second, like py-spy and annot */
 
 struct folded {
     struct import_sink *sink;
@@ -173,7 +171,7 @@ static int begin(struct folded *folded)
         return folded->sink->error;
     trace_process(folded->sink->trace, process)->name =
         import_text(folded->sink, text_base_name(options->source));
-    folded->unit_ns = options->unit_ns ? options->unit_ns : SAMPLE_NS;
+    folded->unit_ns = import_unit_ns(folded->sink, IMPORT_SAMPLE_NS);
     folded->now_ns = folded->unit_ns;
     snprintf(text, sizeof(text), "the file has no unit: 1 is taken as %s of CPU time%s",
              number_time_short((uint64_t)folded->unit_ns, unit),

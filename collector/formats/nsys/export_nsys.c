@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Exports databases like those of `nsys export --type sqlite`, for `nsys stats`, `nsys analyze` and
  * SQL. Times count from the start of the recording. Returns -ENOSYS if built without SQLite. */
-#include "export_nsys.h"
+#include "nsys.h"
 
 #include "export.h"
 #include "nsys_database.h"
-#include "nsys_facts.h"
-#include "nsys_gpu.h"
-#include "nsys_ranges.h"
 #include "nsys_shape.h"
 
 #include <errno.h>
@@ -19,38 +16,6 @@
 #include "stacks.h"
 
 #include <stdlib.h>
-
-/* ---- Processes, threads, times --------------------------------------------------------------- */
-
-int64_t nsys_process(const struct nsys *nsys, uint32_t process)
-{
-    return process < nsys->ids.process_count ? (int64_t)nsys->ids.pids[process] << NSYS_TID_BITS
-                                             : NSYS_NOBODY;
-}
-
-int64_t nsys_thread(const struct nsys *nsys, uint32_t thread)
-{
-    if (thread >= nsys->ids.thread_count)
-        return NSYS_NOBODY;
-    int64_t process = nsys_process(nsys, trace_thread_get(nsys->trace, thread)->process);
-    return process == NSYS_NOBODY ? NSYS_NOBODY
-                                  : process | (nsys->ids.tids[thread] & NSYS_TID_MASK);
-}
-
-void nsys_put_time(struct nsys *nsys, int64_t time_ns)
-{
-    nsys_put(&nsys->db, time_ns - nsys->begin_ns);
-}
-
-void nsys_put_who(struct nsys *nsys, int64_t global)
-{
-    if (global == NSYS_NOBODY)
-        nsys_skip(&nsys->db, 1);
-    else
-        nsys_put(&nsys->db, global);
-}
-
-/* ---- The exporter ---------------------------------------------------------------------------- */
 
 static int begin(void *state, const struct export_job *job)
 {

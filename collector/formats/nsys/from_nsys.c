@@ -6,10 +6,8 @@
  * Views and virtual tables are not read, as they could run arbitrary queries. */
 #include "from_nsys.h"
 
-#include "from_nsys_take.h"
 #include "import.h"
 #include "import_formats.h"
-#include "import_notes.h"
 #include "input.h"
 #include "nsys_shape.h"
 #include "number.h"
@@ -81,7 +79,7 @@ static void take_frame(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
 
 static bool begin_sample(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
 {
-    int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
+    int64_t unit_ns = import_unit_ns(nsys->sink, SAMPLE_NS);
     nsys->values[0] = nsys->is_ours ? sqlite3_column_int64(row, AT_VALUE) : unit_ns;
     sample->set = SAMPLE_SET_CPU;
     sample->cpu = (uint16_t)sqlite3_column_int(row, AT_CPU);
@@ -229,7 +227,7 @@ static int nsys_read_samples(struct nsys *nsys)
 static void nsys_emit_guess(struct nsys *nsys)
 {
     char text[160], unit[NUMBER_TEXT_SIZE];
-    int64_t unit_ns = nsys->sink->options->unit_ns ? nsys->sink->options->unit_ns : SAMPLE_NS;
+    int64_t unit_ns = import_unit_ns(nsys->sink, SAMPLE_NS);
     snprintf(text, sizeof(text), "samples stand for %s of CPU time each (--unit)",
              number_time_short((uint64_t)unit_ns, unit));
     if (nsys->guessed)

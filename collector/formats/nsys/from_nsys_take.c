@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts rows of Nsight Systems' tables to events. */
-#include "from_nsys_take.h"
 
 #include "from_nsys.h"
 #include "input.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about the recording: processes and threads, time and place, devices, enums. */
-#include "nsys_facts.h"
-
-#include "export_nsys.h"
-#include "nsys_database.h"
-#include "nsys_shape.h"
+#include "nsys.h"
 
 #include "export_facts.h"
+#include "nsys_database.h"
+#include "nsys_shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +12,36 @@
 #include <time.h>
 
 enum { TIME_SIZE = 64, NUMBER_SIZE = 32, SQL_SIZE = 256 };
+
+/* ---- Processes, threads, times --------------------------------------------------------------- */
+
+int64_t nsys_process(const struct nsys *nsys, uint32_t process)
+{
+    return process < nsys->ids.process_count ? (int64_t)nsys->ids.pids[process] << NSYS_TID_BITS
+                                             : NSYS_NOBODY;
+}
+
+int64_t nsys_thread(const struct nsys *nsys, uint32_t thread)
+{
+    if (thread >= nsys->ids.thread_count)
+        return NSYS_NOBODY;
+    int64_t process = nsys_process(nsys, trace_thread_get(nsys->trace, thread)->process);
+    return process == NSYS_NOBODY ? NSYS_NOBODY
+                                  : process | (nsys->ids.tids[thread] & NSYS_TID_MASK);
+}
+
+void nsys_put_time(struct nsys *nsys, int64_t time_ns)
+{
+    nsys_put(&nsys->db, time_ns - nsys->begin_ns);
+}
+
+void nsys_put_who(struct nsys *nsys, int64_t global)
+{
+    if (global == NSYS_NOBODY)
+        nsys_skip(&nsys->db, 1);
+    else
+        nsys_put(&nsys->db, global);
+}
 
 /* ---- Processes and threads ------------------------------------------------------------------- */
 

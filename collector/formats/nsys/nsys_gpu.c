@@ -5,14 +5,12 @@
  * call, a call "launch" without duration is written at the time and thread of the launch, with a
  * generated number for both. Work without a table of its own becomes a range of its queue:
  * nsys_ranges.c. */
-#include "nsys_gpu.h"
-
-#include "export_nsys.h"
-#include "nsys_database.h"
-#include "nsys_shape.h"
+#include "nsys.h"
 
 #include "gpu_name.h"
 #include "gpu_stats.h"
+#include "nsys_database.h"
+#include "nsys_shape.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -284,13 +282,11 @@ static void take_kernel(struct nsys *nsys, const struct item *item)
 /* ENUM_CUDA_MEM_KIND */
 static void put_memory_kind(struct nsys *nsys, const struct item *item, enum gpu_value which)
 {
-    static const char *const kinds[] = {"pageable", "pinned",        "device",        "array",
-                                        "managed",  "device static", "managed static"};
     const char *text = gpu_value_text(&nsys->keys, gpu_value_find(&nsys->keys, &item->args, which));
     int64_t kind = 0;
-    while (kind < (int64_t)(sizeof(kinds) / sizeof(*kinds)) && strcmp(kinds[kind], text) != 0)
+    while (kind < NSYS_MEMORY_KINDS && strcmp(nsys_memory_kinds[kind], text) != 0)
         kind++;
-    put_known(&nsys->db, kind < (int64_t)(sizeof(kinds) / sizeof(*kinds)), kind);
+    put_known(&nsys->db, kind < NSYS_MEMORY_KINDS, kind);
 }
 
 static void take_copy(struct nsys *nsys, const struct item *item, bool unified)

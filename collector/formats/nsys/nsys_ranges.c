@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges and marks as rows of NVTX_EVENTS. Nsight Systems has no tracks or queues: their ranges
  * become start-end ranges, as they may overlap, with the lane among the key-values. */
-#include "nsys_ranges.h"
+#include "nsys.h"
 
 #include "code_owner.h"
-#include "export_nsys.h"
 #include "export_rows.h"
 #include "nsys_database.h"
 #include "nsys_shape.h"

@@ -435,8 +435,7 @@ static int finish(struct perf *perf)
 static int read_perf(struct import_input *input, struct import_sink *sink)
 {
     sink->samples_end = true;
-    struct perf perf = {.sink = sink,
-                        .unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS};
+    struct perf perf = {.sink = sink, .unit_ns = import_unit_ns(sink, SAMPLE_NS)};
     const char *line;
     size_t length;
     int more, error = 0;

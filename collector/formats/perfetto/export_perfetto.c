@@ -15,9 +15,8 @@
 #include "perfetto_rows.h"
 #include "perfetto_samples.h"
 #include "perfetto_sequence.h"
-#include "perfetto_states.h"
 #include "perfetto_tracks.h"
-#include "sample_order.h"
+#include "thread_states.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* State of the reader of Perfetto traces, shared by its files. Thread-safety: one thread per
+/* The reader of Perfetto traces: its state, interned data, events. Thread-safety: one thread per
  * reader. */
 #ifndef ANNOT_FROM_PERFETTO_H
 #define ANNOT_FROM_PERFETTO_H
 
 #include "event.h"
 #include "hash_map.h"
+#include "varint.h"
 #include "vec.h"
 
 #include <stdbool.h>
@@ -95,5 +96,71 @@ enum {
 
 /* Its index, added if new; once there are `most`, new ones get that of the others. */
 int64_t perfetto_track(struct perfetto *trace, uint64_t uuid, size_t most);
+
+/* ---- Interned data --------------------------------------------------------------------------- */
+
+/* Names, frames and stacks that packets of a sequence refer to by number. */
+
+/* Tables of interned numbers of a sequence. */
+enum perfetto_table {
+    PERFETTO_CATEGORIES,
+    PERFETTO_NAMES,
+    PERFETTO_KEYS,
+    PERFETTO_FUNCTIONS,
+    PERFETTO_FRAMES,     /* function << 32 | mapping */
+    PERFETTO_CALLSTACKS, /* 1 + place in frame_lists */
+    PERFETTO_PATHS,
+    PERFETTO_MAPPINGS, /* its path */
+    PERFETTO_STRINGS,
+    PERFETTO_STACKS, /* of a callstack: the ordinal */
+};
+
+/* Adds the values of a field, single or packed. Too many are counted. 0 or -ENOMEM. */
+int perfetto_numbers(struct perfetto *trace, struct perfetto_numbers *numbers,
+                     const struct proto_field *field);
+
+/* The same for doubles, as their bits. */
+int perfetto_doubles(struct perfetto *trace, struct perfetto_numbers *numbers,
+                     const struct proto_field *field);
+
+/* Reserves `bytes` more for entries of sequences; false, and counted: beyond the limit. */
+bool perfetto_hold(struct perfetto *trace, size_t bytes);
+
+/* The value of a number; 0: unknown. */
+uint64_t perfetto_find(const struct perfetto_sequence *sequence, enum perfetto_table table,
+                       uint64_t iid);
+
+/* InternedData. 0 or -ENOMEM. */
+int perfetto_intern(struct perfetto *trace, struct perfetto_sequence *sequence,
+                    struct proto message);
+
+/* The ordinal of a callstack; 0: unknown, or see the sink's error. */
+uint32_t perfetto_stack(struct perfetto *trace, struct perfetto_sequence *sequence, uint64_t iid);
+
+/* Drops the meanings of its numbers. */
+void perfetto_forget(struct perfetto *trace, struct perfetto_sequence *sequence);
+uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes);
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Track events: sorted until all tracks are known, then sent to the sink. */
+
+/* Fields of an event that struct event lacks. */
+struct perfetto_told {
+    uint64_t type, track;
+    uint32_t category;
+    struct proto legacy; /* LegacyEvent */
+    bool has_stack;
+    uint64_t bound; /* a flow that it is a point of, if `binds` */
+    uint8_t binds;  /* enum event_kind; 0: not a point */
+};
+
+/* TrackEvent and TrackDescriptor. 0 or -errno. */
+int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
+                        struct proto message, int64_t time_ns);
+int perfetto_take_track(struct perfetto *trace, struct proto message);
+
+/* Sends all events to the sink, after the file was read. 0 or -errno. */
+int perfetto_emit(struct perfetto *trace);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Track events of a Perfetto trace, and their tracks. */
-#include "from_perfetto_events.h"
 
 #include "from_perfetto.h"
-#include "from_perfetto_interned.h"
 #include "hash.h"
 #include "json_reader.h"
 #include "perfetto_fields.h"
-#include "proto_reader.h"
 #include "sink.h"
 #include "sorter.h"
+#include "varint.h"
 
 #include <errno.h>
 #include <string.h>
@@ -480,7 +478,7 @@ static bool take_scalar(struct perfetto *trace, const struct perfetto_sequence *
         return true;
     case PX_ANNOTATION_DOUBLE:
         arg->kind = VALUE_DOUBLE;
-        arg->value.float64 = proto_double(field);
+        arg->value.float64 = proto_as_double(field);
         return true;
     case PX_ANNOTATION_STRING:
     case PX_ANNOTATION_LEGACY_JSON:
@@ -738,7 +736,7 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         break;
     case PX_EVENT_DOUBLE_COUNTER_VALUE:
         event->value_kind = VALUE_DOUBLE;
-        event->value.float64 = proto_double(field);
+        event->value.float64 = proto_as_double(field);
         break;
     case PX_EVENT_EXTRA_COUNTER_VALUES:
         return perfetto_numbers(trace, &trace->values[PERFETTO_INTEGERS], field);

@@ -62,8 +62,6 @@ struct from_speedscope {
 
 enum { OPEN_MAX = 1 << 16 };
 
-#define SAMPLE_NS INT64_C(10000000)
-
 struct open {
     uint32_t frame;
     uint32_t stack; /* including its ancestors; only if by_sampler */
@@ -312,8 +310,7 @@ static int begin_profile(struct told *told, uint32_t index)
     told->thread = find_thread(told, index);
     if (error || sink->error)
         return error ? error : sink->error;
-    told->scale = profile->none
-                      ? (double)(sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS)
+    told->scale = profile->none    ? (double)import_unit_ns(sink, IMPORT_SAMPLE_NS)
                   : profile->bytes ? 1
                                    : profile->scale;
     told->now = profile->start;
@@ -365,7 +362,7 @@ static void note_unit(struct told *told)
         none = none || told->reader->profiles.items[i].none;
     if (!none || told->reader->by_memray)
         return;
-    int64_t unit_ns = sink->options->unit_ns ? sink->options->unit_ns : SAMPLE_NS;
+    int64_t unit_ns = import_unit_ns(sink, IMPORT_SAMPLE_NS);
     snprintf(text, sizeof(text), "the file has no unit: 1 is taken as %s of CPU time%s",
              number_time_short((uint64_t)unit_ns, unit),
              sink->options->unit_ns ? "" : " (--unit says otherwise)");

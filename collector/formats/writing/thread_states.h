@@ -57,4 +57,28 @@ int64_t thread_last_ns(const struct trace *trace, uint32_t thread, int64_t last_
 /* True if a selection leaves out parts of a thread's time between its start and its end. */
 bool thread_in_pieces(const struct pass_selection *selection);
 
+/* ---- Order of samples ------------------------------------------------------------------------ */
+
+/* Samples of each thread in order of time. A thread that returns to a CPU is sampled before its
+ * wait is reported, if a timer was pending: so a sample on a CPU is held until the next one of its
+ * thread, and a wait that ended by then goes first. Thread-safety: one thread per object. */
+
+struct sample_order {
+    const struct sample_sets *sets;
+    struct held_sample *threads;
+    uint32_t thread_count;
+    int (*take)(void *context, const struct sample *sample); /* 0 or -errno */
+    void *context;
+};
+
+/* `trace` outlives the order. 0 or -ENOMEM; then call fini all the same. */
+int sample_order_init(struct sample_order *order, const struct trace *trace,
+                      int (*take)(void *context, const struct sample *sample), void *context);
+void sample_order_fini(struct sample_order *order);
+
+/* Adds samples in the order of the pass; then once finish. Samples of unknown threads are dropped.
+ * Returns the result of take. */
+int sample_order_add(struct sample_order *order, const struct sample *sample);
+int sample_order_finish(struct sample_order *order);
+
 #endif

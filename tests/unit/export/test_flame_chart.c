@@ -3,9 +3,9 @@
 #include "flame_chart.h"
 
 #include "made_sample.h"
-#include "sample_order.h"
 #include "test.h"
 #include "text.h"
+#include "thread_states.h"
 #include "trace_maker.h"
 
 static char told[4096];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* State of the exporter for Nsight Systems, shared by its files.
+/* The exporter for Nsight Systems: its state, and the rows of each kind.
  *
  * A database cannot be written sequentially, so it is built in a temporary file in one transaction
  * and then copied to the output. Only tables with rows exist. Columns are the union of 2022.4 to
  * 2024.2. Thread-safety: one thread per exporter. */
-#ifndef ANNOT_EXPORT_NSYS_H
-#define ANNOT_EXPORT_NSYS_H
+#ifndef ANNOT_NSYS_H
+#define ANNOT_NSYS_H
 
 #include "chosen_frames.h"
 #include "event.h"
@@ -14,8 +14,11 @@
 #include "gpu_work.h"
 #include "hash_map.h"
 #include "nsys_database.h"
+#include "pass.h"
+#include "sample.h"
 #include "vec.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct nsys_device {
@@ -65,5 +68,33 @@ int64_t nsys_process(const struct nsys *nsys, uint32_t process);
 /* Write the next column: a time since the start of the recording; a globalTid or globalPid. */
 void nsys_put_time(struct nsys *nsys, int64_t time_ns);
 void nsys_put_who(struct nsys *nsys, int64_t global);
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+/* Rows about the whole recording: processes, threads, times, devices, enums. */
+void nsys_put_facts(struct nsys *nsys);
+
+/* ---- GPU work -------------------------------------------------------------------------------- */
+
+/* Rows of GPU work and of the calls that launched it. */
+
+/* 0 or -ENOMEM. */
+int nsys_gpu_init(struct nsys *nsys);
+
+/* Returns false for items other than GPU work and its calls. */
+bool nsys_gpu_take(struct nsys *nsys, const struct item *item);
+
+/* Takes facts of a device. */
+void nsys_gpu_mark(struct nsys *nsys, const struct item *item);
+
+/* Writes launches without a recorded call. */
+void nsys_gpu_finish(struct nsys *nsys);
+
+/* ---- Ranges and samples ---------------------------------------------------------------------- */
+
+/* Rows of ranges and marks, samples and waits. */
+void nsys_take_range(struct nsys *nsys, const struct item *item);
+void nsys_take_mark(struct nsys *nsys, const struct item *item);
+void nsys_take_sample(struct nsys *nsys, const struct sample *sample);
 
 #endif
