@@ -15,11 +15,11 @@
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-static void put_number(struct out_stream *out, uint64_t number, char behind)
+static void put_number(struct out_stream *out, uint64_t number, char separator)
 {
     uint8_t *at = out_reserve(out, JSON_INTEGER_MAX + 1), *first = at;
     at = json_put_uint(at, number);
-    *at++ = (uint8_t)behind;
+    *at++ = (uint8_t)separator;
     out_advance(out, (size_t)(at - first));
 }
 

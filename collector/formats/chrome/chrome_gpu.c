@@ -280,10 +280,10 @@ static const char *category_of(const struct chrome_gpu *gpu, enum queue_role rol
                                                                     : categories[role];
 }
 
-static void add_word(struct text *text, const char *before, const char *word, const char *behind)
+static void add_word(struct text *text, const char *before, const char *word, const char *after)
 {
     text_format(text, "%s%c%s%s", before, toupper((unsigned char)word[0]), word[0] ? word + 1 : "",
-                behind);
+                after);
 }
 
 /* "Memcpy HtoD (Pinned -> Device)", "Memset (Device)": readers recognize copies by their names. */

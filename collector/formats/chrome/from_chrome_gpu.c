@@ -248,8 +248,8 @@ static uint32_t some_thread(struct from_chrome_reader *reader, const struct work
     return import_thread(reader->sink, import_process(reader->sink, &work->pid), &work->tid);
 }
 
-static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t size,
-                const struct launch *launch)
+static int emit_work(struct from_chrome_reader *reader, const void *bytes, uint32_t size,
+                     const struct launch *launch)
 {
     struct work work;
     struct import_lanes lanes;
@@ -258,13 +258,13 @@ static int tell(struct from_chrome_reader *reader, const void *bytes, uint32_t s
     assert(size == sizeof(work) + work.event.arg_count * sizeof(*args));
     (void)size;
     work.event.thread = launch ? launch->thread : some_thread(reader, &work);
-    const struct import_work told = {.device = work.device,
-                                     .stream = work.stream,
-                                     .context = work.context,
-                                     .is_own = work.class >= CHROME_WAIT,
-                                     .has_launch = launch != NULL,
-                                     .launch_ns = launch ? launch->time_ns : 0};
-    int error = import_work(reader->sink, &told, &work.event, args, &lanes);
+    const struct import_work placed = {.device = work.device,
+                                       .stream = work.stream,
+                                       .context = work.context,
+                                       .is_own = work.class >= CHROME_WAIT,
+                                       .has_launch = launch != NULL,
+                                       .launch_ns = launch ? launch->time_ns : 0};
+    int error = import_work(reader->sink, &placed, &work.event, args, &lanes);
     if (error == 0 && lanes.is_new)
         import_lanes_name(reader->sink, &lanes, stream_name(reader, &work),
                           device_name(reader, &work));
@@ -287,7 +287,7 @@ int from_chrome_gpu_finish(struct from_chrome_reader *reader)
             continue;
         }
         bool known = key.first && key.first == launched.first;
-        error = tell(reader, bytes, size, known ? &launch : NULL);
+        error = emit_work(reader, bytes, size, known ? &launch : NULL);
         if (error)
             return error;
     }

@@ -53,7 +53,7 @@ enum flame_tone {
     TONE_OF_NATIVE,
     TONE_OF_KERNEL,
     TONE_OF_COLLECTOR,
-    TONE_OF_NOTHING, /* without a stack; also processes, threads and notes */
+    TONE_OF_OTHERS, /* without a stack; also processes, threads and notes */
     TONE_OF_RANGE,
     TONE_OF_WORK, /* of a GPU queue */
     TONE_OF_READY,
@@ -178,7 +178,7 @@ static const struct tone {
     [TONE_OF_NATIVE] = {"native", "native code", {TONE_NATIVE}, {TONE_NATIVE_INK}},
     [TONE_OF_KERNEL] = {"kernel", "kernel", {TONE_KERNEL}, {TONE_KERNEL_INK}},
     [TONE_OF_COLLECTOR] = {"gc", "garbage collector", {TONE_GC}, {TONE_GC_INK}},
-    [TONE_OF_NOTHING] = {"role", "unknown", {TONE_ROLE}, {TONE_ROLE_INK}},
+    [TONE_OF_OTHERS] = {"role", "unknown", {TONE_ROLE}, {TONE_ROLE_INK}},
     [TONE_OF_RANGE] = {"range", "ranges", {TONE_R2}, {TONE_INK}},
     [TONE_OF_WORK] = {"work", "GPU", {TONE_KERNEL}, {TONE_KERNEL_INK}},
     [TONE_OF_READY] = {"ready", "runnable", {TONE_READY}, {TONE_GC_INK}},
@@ -217,7 +217,7 @@ static enum flame_tone tone_of(const struct trace *trace, const struct call_tree
         if (stacks_get_label(trace_stacks_get(trace), entry->id)->flags & LABEL_WORK)
             return TONE_OF_WORK;
         return call_item_frame_kind(tree, item) == FRAME_NOTE
-                   ? TONE_OF_NOTHING
+                   ? TONE_OF_OTHERS
                    : (enum flame_tone)code_colour_of(trace, entry->id);
     case CALL_RANGE:
         return TONE_OF_RANGE;
@@ -226,7 +226,7 @@ static enum flame_tone tone_of(const struct trace *trace, const struct call_tree
     case CALL_RUNNABLE:
         return TONE_OF_READY;
     default:
-        return TONE_OF_NOTHING;
+        return TONE_OF_OTHERS;
     }
 }
 
@@ -275,16 +275,16 @@ static void put_changes(struct out_stream *out, int theme)
     static const char *const less[] = {TONE_BETTER}, *const more[] = {TONE_WORSE};
     static const char *const ground[] = {TONE_SURFACE}, *const ink[] = {TONE_INK};
     static const double parts[] = {0, 0.2, 0.45, 1};
-    const struct tone *none = &tones[TONE_OF_NOTHING];
+    const struct tone *unchanged = &tones[TONE_OF_OTHERS];
     for (int level = -FLAME_LEVEL_MAX; level <= FLAME_LEVEL_MAX; level++) {
         char class[4], fill[8];
         snprintf(class, sizeof(class), "d%d", level + FLAME_LEVEL_MAX);
         mix((level < 0 ? less : more)[theme], ground[theme], parts[abs(level)], fill);
         bool strong = abs(level) == FLAME_LEVEL_MAX;
-        put_rule(out, class, level ? fill : none->fill[theme],
+        put_rule(out, class, level ? fill : unchanged->fill[theme],
                  strong  ? ground[theme]
                  : level ? ink[theme]
-                         : none->ink[theme]);
+                         : unchanged->ink[theme]);
     }
 }
 
@@ -723,7 +723,7 @@ static void sum_tones(struct flame *f)
         const struct call_node *node = call_tree_node(f->tree, i);
         const struct call_item *item = call_tree_item(f->tree, node->item);
         enum flame_tone tone = tone_of(f->trace, f->tree, node->item);
-        f->tone_seen[tone] |= tone != TONE_OF_NOTHING && node->total_ns >= f->limit_ns;
+        f->tone_seen[tone] |= tone != TONE_OF_OTHERS && node->total_ns >= f->limit_ns;
         if (item->kind == CALL_REASON && item->id < WAIT_REASON_COUNT)
             f->reason_ns[item->id] += node->self_ns;
         else if (item->kind == CALL_RUNNABLE)
@@ -771,7 +771,7 @@ static void add_stacks(struct flame *f)
     struct note *note = work ? add_note(f) : NULL;
     if (!note)
         return;
-    note->tone = TONE_OF_NOTHING;
+    note->tone = TONE_OF_OTHERS;
     gpu_stacks_say(work, note->text, sizeof(note->text));
 }
 

@@ -22,8 +22,8 @@ struct state {
     VEC(char) line;
     VEC(uint32_t) lengths; /* line length at each level of the tree */
     struct sample_weight weight;
-    uint64_t unit; /* of the output, in units of the samples */
-    uint64_t told, written;
+    uint64_t unit;           /* of the output, in units of the samples */
+    uint64_t total, written; /* weights so far; in lines */
 };
 
 static int begin(void *state, const struct export_job *job)
@@ -73,8 +73,8 @@ static int push_label(struct state *s, uint32_t item)
 /* Writes the line. A weight that rounds to 0 carries over to the next line. */
 static void put_line(struct state *s, uint64_t self)
 {
-    s->told += self;
-    uint64_t weight = (s->told + s->unit / 2) / s->unit - s->written;
+    s->total += self;
+    uint64_t weight = (s->total + s->unit / 2) / s->unit - s->written;
     if (weight == 0 || s->line.count == 0)
         return;
     s->written += weight;

@@ -316,7 +316,7 @@ static int nsys_read_waits(struct nsys *nsys)
 
 /* Unknown tables are listed with their numbers of rows. */
 
-enum { TABLES_MAX = 4096, TOLD_MAX = 20 };
+enum { TABLES_MAX = 4096, TABLES_NAMED_MAX = 20 };
 
 struct left_table {
     char name[64]; /* may be truncated */
@@ -338,10 +338,10 @@ static bool is_fact(const char *name)
     return false;
 }
 
-static bool was_asked(const struct nsys *nsys, const char *name)
+static bool is_known_table(const struct nsys *nsys, const char *name)
 {
-    for (size_t i = 0; i < nsys->asked.count; i++)
-        if (strcmp(nsys->asked.items[i], name) == 0)
+    for (size_t i = 0; i < nsys->known.count; i++)
+        if (strcmp(nsys->known.items[i], name) == 0)
             return true;
     return false;
 }
@@ -371,7 +371,7 @@ static int list(struct nsys *nsys, struct left_tables *tables)
     while (!error && sqlite3_step(row) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
         struct left_table table = {0};
-        if (!name || is_fact(name) || was_asked(nsys, name) ||
+        if (!name || is_fact(name) || is_known_table(nsys, name) ||
             (table.rows = count_rows(nsys, name)) == 0)
             continue;
         snprintf(table.name, sizeof(table.name), "%s", name);
@@ -387,14 +387,15 @@ static int nsys_emit_left(struct nsys *nsys)
     struct left_tables tables = {0};
     char text[160], rows[NUMBER_TEXT_SIZE];
     int error = list(nsys, &tables);
-    for (size_t i = 0; i < tables.items.count && i < TOLD_MAX && !error; i++) {
+    for (size_t i = 0; i < tables.items.count && i < TABLES_NAMED_MAX && !error; i++) {
         const struct left_table *table = &tables.items.items[i];
         snprintf(text, sizeof(text), "left out: rows of table %s: %s", table->name,
                  number_count((uint64_t)table->rows, rows));
         import_note(nsys->sink, text);
     }
-    if (tables.items.count > TOLD_MAX && !error) {
-        snprintf(text, sizeof(text), "left out: %zu tables more", tables.items.count - TOLD_MAX);
+    if (tables.items.count > TABLES_NAMED_MAX && !error) {
+        snprintf(text, sizeof(text), "left out: %zu tables more",
+                 tables.items.count - TABLES_NAMED_MAX);
         import_note(nsys->sink, text);
     }
     vec_free(&tables.items);
@@ -411,7 +412,7 @@ static bool nsys_has_table(struct nsys *nsys, const char *table)
     static const char query[] =
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?";
     sqlite3_stmt *statement = NULL;
-    if (vec_push(&nsys->asked, table) != 0)
+    if (vec_push(&nsys->known, table) != 0)
         nsys->sink->error = -ENOMEM;
     bool found = sqlite3_prepare_v2(nsys->database, query, -1, &statement, NULL) == SQLITE_OK &&
                  sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC) == SQLITE_OK &&

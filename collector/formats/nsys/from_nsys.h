@@ -29,7 +29,7 @@ struct nsys {
     struct map64 held;         /* process, device and kind of memory, mixed, to bytes in use */
     uint64_t endless;          /* waits without an end */
     uint64_t ranges;           /* start-end ranges so far; used as ids */
-    VEC(const char *) asked;   /* known tables, present or not */
+    VEC(const char *) known;   /* known tables, present or not */
     VEC(struct arg) args;      /* of the current row */
     int64_t values[2];         /* of the current sample */
 };

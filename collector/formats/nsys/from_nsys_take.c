@@ -91,7 +91,7 @@ void nsys_fini(struct nsys *nsys)
     map64_free(&nsys->devices);
     map64_free(&nsys->held);
     vec_free(&nsys->args);
-    vec_free(&nsys->asked);
+    vec_free(&nsys->known);
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */

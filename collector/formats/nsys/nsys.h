@@ -30,7 +30,7 @@ struct nsys_device {
 /* Time and place of a launch. */
 struct nsys_launch {
     int64_t thread, start_ns; /* globalTid; time since the start of the recording */
-    int64_t told;             /* the driver's number; 0: not recorded */
+    int64_t correlation;      /* the driver's number; 0: not recorded */
     int64_t number;           /* joins it with the launched work */
 };
 
@@ -55,12 +55,12 @@ struct nsys {
     int64_t own_launches;
 };
 
-enum { NSYS_NOBODY = -1 };
+enum { NSYS_UNKNOWN = -1 };
 
 /* CUDA contexts have smaller numbers; these are other lanes. */
 #define NSYS_CONTEXTS UINT32_C(0xffffff00)
 
-/* nsys_thread returns a globalTid, or NSYS_NOBODY for an unknown thread. nsys_process returns a
+/* nsys_thread returns a globalTid, or NSYS_UNKNOWN for an unknown thread. nsys_process returns a
  * globalPid. */
 int64_t nsys_thread(const struct nsys *nsys, uint32_t thread);
 int64_t nsys_process(const struct nsys *nsys, uint32_t process);

@@ -120,8 +120,8 @@ static const struct {
     [NSYS_TABLE_CHAINS] = {NSYS_CHAINS, CHAIN_COLUMNS, ", PRIMARY KEY (id, stackDepth))"},
     [NSYS_TABLE_LAUNCHED] = {"temp.launched",
                              "thread INTEGER NOT NULL, start INTEGER NOT NULL, "
-                             "told INTEGER NOT NULL, number INTEGER NOT NULL",
-                             ", PRIMARY KEY (thread, start, told)) WITHOUT ROWID"},
+                             "correlation INTEGER NOT NULL, number INTEGER NOT NULL",
+                             ", PRIMARY KEY (thread, start, correlation)) WITHOUT ROWID"},
     [NSYS_TABLE_CALLED] = {"temp.called", "process INTEGER NOT NULL, number INTEGER NOT NULL",
                            ", PRIMARY KEY (process, number)) WITHOUT ROWID"},
 };
@@ -197,8 +197,8 @@ int nsys_database_init(struct nsys_database *db, const struct trace *trace)
 {
     *db = (struct nsys_database){.fd = -1, .trace = trace};
     db->string_count = trace_string_count(trace);
-    db->told = calloc(db->string_count + 1u, sizeof(*db->told));
-    if (!db->told)
+    db->written = calloc(db->string_count + 1u, sizeof(*db->written));
+    if (!db->written)
         return -ENOMEM;
     file_limit_hold(&db->signals);
     db->holds_signals = true;
@@ -223,7 +223,7 @@ void nsys_database_fini(struct nsys_database *db)
         close(db->fd);
     if (db->holds_signals)
         file_limit_release(&db->signals);
-    free(db->told);
+    free(db->written);
     strtab_free(&db->made);
     *db = (struct nsys_database){.fd = -1};
 }
@@ -384,8 +384,8 @@ int64_t nsys_string(struct nsys_database *db, uint32_t string)
     const struct trace_string *text = trace_string(db->trace, string);
     if (string >= db->string_count)
         return nsys_text(db, text->bytes);
-    if (!db->told[string]) {
-        db->told[string] = 1;
+    if (!db->written[string]) {
+        db->written[string] = 1;
         put_string(db, string, text->bytes, text->length);
     }
     return string;

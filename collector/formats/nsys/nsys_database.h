@@ -67,7 +67,7 @@ struct nsys_database {
     int column;
     uint64_t put; /* bit mask of the open row */
     const struct trace *trace;
-    uint8_t *told; /* by string: written to StringIds */
+    uint8_t *written; /* by string: in StringIds */
     uint32_t string_count;
     struct strtab made; /* texts that are not strings of the trace */
     int error;          /* the first error; turns all later calls into no-ops */

@@ -18,16 +18,16 @@ enum { TIME_SIZE = 64, NUMBER_SIZE = 32, SQL_SIZE = 256 };
 int64_t nsys_process(const struct nsys *nsys, uint32_t process)
 {
     return process < nsys->ids.process_count ? (int64_t)nsys->ids.pids[process] << NSYS_TID_BITS
-                                             : NSYS_NOBODY;
+                                             : NSYS_UNKNOWN;
 }
 
 int64_t nsys_thread(const struct nsys *nsys, uint32_t thread)
 {
     if (thread >= nsys->ids.thread_count)
-        return NSYS_NOBODY;
+        return NSYS_UNKNOWN;
     int64_t process = nsys_process(nsys, trace_thread_get(nsys->trace, thread)->process);
-    return process == NSYS_NOBODY ? NSYS_NOBODY
-                                  : process | (nsys->ids.tids[thread] & NSYS_TID_MASK);
+    return process == NSYS_UNKNOWN ? NSYS_UNKNOWN
+                                   : process | (nsys->ids.tids[thread] & NSYS_TID_MASK);
 }
 
 void nsys_put_time(struct nsys *nsys, int64_t time_ns)
@@ -37,7 +37,7 @@ void nsys_put_time(struct nsys *nsys, int64_t time_ns)
 
 void nsys_put_who(struct nsys *nsys, int64_t global)
 {
-    if (global == NSYS_NOBODY)
+    if (global == NSYS_UNKNOWN)
         nsys_skip(&nsys->db, 1);
     else
         nsys_put(&nsys->db, global);

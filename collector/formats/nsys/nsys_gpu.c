@@ -71,14 +71,14 @@ static int64_t process_of(const struct nsys *nsys, const struct item *item)
 {
     int64_t thread = nsys_thread(nsys, item->event->thread);
     const struct trace_lane *lane = trace_lane_get(nsys->trace, item->event->lane);
-    if (thread != NSYS_NOBODY)
+    if (thread != NSYS_UNKNOWN)
         return thread & ~(int64_t)NSYS_TID_MASK;
-    return lane ? nsys_process(nsys, lane->process) : NSYS_NOBODY;
+    return lane ? nsys_process(nsys, lane->process) : NSYS_UNKNOWN;
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static int64_t told_number(const struct nsys *nsys, const struct item *item)
+static int64_t correlation_of(const struct nsys *nsys, const struct item *item)
 {
     const struct arg *value = gpu_value_find(&nsys->keys, &item->args, GPU_VALUE_CORRELATION);
     return (int64_t)(gpu_value_number(value) & UINT32_MAX);
@@ -91,11 +91,11 @@ static int64_t find_launch(struct nsys_database *db, const struct nsys_launch *l
     if (!db->find_launch)
         sqlite3_prepare_v3(db->file,
                            "SELECT number FROM temp.launched WHERE thread = ? AND start = ? AND "
-                           "told = ?",
+                           "correlation = ?",
                            -1, SQLITE_PREPARE_PERSISTENT, &db->find_launch, NULL);
     sqlite3_bind_int64(db->find_launch, 1, launch->thread);
     sqlite3_bind_int64(db->find_launch, 2, launch->start_ns);
-    sqlite3_bind_int64(db->find_launch, 3, launch->told);
+    sqlite3_bind_int64(db->find_launch, 3, launch->correlation);
     if (sqlite3_step(db->find_launch) == SQLITE_ROW)
         number = sqlite3_column_int64(db->find_launch, 0);
     sqlite3_reset(db->find_launch);
@@ -105,14 +105,15 @@ static int64_t find_launch(struct nsys_database *db, const struct nsys_launch *l
 static void put_launch(struct nsys *nsys, struct nsys_launch *launch)
 {
     struct nsys_database *db = &nsys->db;
-    launch->number = launch->told ? launch->told : OWN_LAUNCHES + nsys->own_launches + 1;
+    launch->number =
+        launch->correlation ? launch->correlation : OWN_LAUNCHES + nsys->own_launches + 1;
     nsys_begin_row(db, NSYS_TABLE_LAUNCHED);
     nsys_put(db, launch->thread);
     nsys_put(db, launch->start_ns);
-    nsys_put(db, launch->told);
+    nsys_put(db, launch->correlation);
     nsys_put(db, launch->number);
     nsys_end_row(db);
-    if (db->error || launch->told)
+    if (db->error || launch->correlation)
         return;
     if (sqlite3_changes(db->file) == 0)
         launch->number = find_launch(db, launch);
@@ -126,12 +127,12 @@ static int64_t number_of(struct nsys *nsys, const struct item *item)
     const struct event *event = item->event;
     const struct nsys_launch *last = &nsys->last_launch;
     struct nsys_launch launch = {.thread = nsys_thread(nsys, event->thread),
-                                 .told = told_number(nsys, item)};
-    if (event->origin_ns == EVENT_NO_ORIGIN || launch.thread == NSYS_NOBODY)
-        return launch.told;
+                                 .correlation = correlation_of(nsys, item)};
+    if (event->origin_ns == EVENT_NO_ORIGIN || launch.thread == NSYS_UNKNOWN)
+        return launch.correlation;
     launch.start_ns = event->origin_ns - nsys->begin_ns;
     if (last->number && last->thread == launch.thread && last->start_ns == launch.start_ns &&
-        last->told == launch.told)
+        last->correlation == launch.correlation)
         return last->number;
     put_launch(nsys, &launch);
     nsys->last_launch = launch;
@@ -163,14 +164,14 @@ static int64_t caller_of(const struct nsys *nsys, const struct item *item)
 {
     const struct trace_lane *lane = trace_lane_get(nsys->trace, item->event->lane);
     int64_t process = process_of(nsys, item);
-    if (item->lane != LANE_QUEUE || !lane || process == NSYS_NOBODY)
+    if (item->lane != LANE_QUEUE || !lane || process == NSYS_UNKNOWN)
         return nsys_thread(nsys, item->event->thread);
     return process | (int64_t)(lane->id & NSYS_TID_MASK);
 }
 
 static void note_call(struct nsys *nsys, int64_t caller, int64_t number)
 {
-    if (!number || caller == NSYS_NOBODY)
+    if (!number || caller == NSYS_UNKNOWN)
         return;
     nsys_begin_row(&nsys->db, NSYS_TABLE_CALLED);
     nsys_put(&nsys->db, caller >> NSYS_TID_BITS);
@@ -181,7 +182,7 @@ static void note_call(struct nsys *nsys, int64_t caller, int64_t number)
 static void take_call(struct nsys *nsys, const struct item *item)
 {
     struct nsys_database *db = &nsys->db;
-    int64_t number = told_number(nsys, item), caller = caller_of(nsys, item);
+    int64_t number = correlation_of(nsys, item), caller = caller_of(nsys, item);
     const char *name = trace_string(nsys->trace, item->event->name)->bytes;
     int64_t name_id = nsys_string(db, item->event->name);
     note_call(nsys, caller, number);

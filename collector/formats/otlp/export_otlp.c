@@ -807,7 +807,7 @@ static int write_span(struct state *s, const struct item *item, const struct spa
                       const struct open_span *span)
 {
     const struct open_span *around = span_around(lane, item);
-    const struct otlp_span told = {
+    const struct otlp_span made = {
         .item = item,
         .context = context_of(s, item->event->thread, span->id),
         .parent = around ? around->id : 0,
@@ -819,7 +819,7 @@ static int write_span(struct state *s, const struct item *item, const struct spa
         .marks_dropped = span->marks_dropped,
         .links_dropped = span->links_dropped,
     };
-    int error = otlp_put_span(&s->spans, &told);
+    int error = otlp_put_span(&s->spans, &made);
     size_t size;
     const uint8_t *bytes = otlp_bytes(&s->spans.w, &size);
     s->counts.spans++;

@@ -128,8 +128,8 @@ static bool take_head(const char *line, size_t length, struct head *head)
         at++;
     if (at < count) {
         head->event = pieces[at];
-        const char *behind = pieces[at].at + pieces[at].length;
-        head->rest = (struct piece){behind, (size_t)(line + length - behind)};
+        const char *rest = pieces[at].at + pieces[at].length;
+        head->rest = (struct piece){rest, (size_t)(line + length - rest)};
     }
     return true;
 }
@@ -276,8 +276,8 @@ static struct piece plain_event(struct piece event)
         return (struct piece){slash + 1, close ? (size_t)(close - slash - 1) : rest};
     }
     const char *colon = memrchr(event.at, ':', event.length);
-    size_t behind = colon ? event.length - (size_t)(colon + 1 - event.at) : 0;
-    if (colon && colon > event.at && strspn(colon + 1, "ukhHGpPSDWe") >= behind)
+    size_t modifier_count = colon ? event.length - (size_t)(colon + 1 - event.at) : 0;
+    if (colon && colon > event.at && strspn(colon + 1, "ukhHGpPSDWe") >= modifier_count)
         event.length = (size_t)(colon - event.at);
     return event;
 }

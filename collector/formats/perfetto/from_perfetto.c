@@ -426,8 +426,8 @@ static bool find_packet_time(struct perfetto_sequence *sequence, const struct pa
     return packet->event.at && find_event_time(sequence, packet->event, ret_ns);
 }
 
-static int take_told(struct perfetto *trace, struct perfetto_sequence *sequence,
-                     const struct packet *packet)
+static int take_event_or_sample(struct perfetto *trace, struct perfetto_sequence *sequence,
+                                const struct packet *packet)
 {
     int64_t time_ns = 0;
     int error = 0;
@@ -461,7 +461,7 @@ static int take_plain(struct perfetto *trace, const struct packet *packet)
     int error = take_context(trace, sequence, packet);
     trace->packets++;
     if (!error)
-        error = take_told(trace, sequence, packet);
+        error = take_event_or_sample(trace, sequence, packet);
     if (!error && packet->profile.at)
         error = take_profile(trace, sequence, packet->profile);
     bool known = packet->event.at || packet->sample.at || packet->track.at || packet->clocks.at ||

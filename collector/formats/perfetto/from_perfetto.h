@@ -146,7 +146,7 @@ uint32_t perfetto_text(struct perfetto *trace, const struct proto *bytes);
 /* Track events: sorted until all tracks are known, then sent to the sink. */
 
 /* Fields of an event that struct event lacks. */
-struct perfetto_told {
+struct perfetto_event_fields {
     uint64_t type, track;
     uint32_t category;
     struct proto legacy; /* LegacyEvent */

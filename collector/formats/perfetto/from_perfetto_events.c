@@ -188,7 +188,7 @@ static int emit_on_none(struct perfetto *trace, struct event *event, const struc
     return import_add(trace->sink, event, args);
 }
 
-static int tell(struct perfetto *trace, struct event *event, const struct arg *args)
+static int add_to_sink(struct perfetto *trace, struct event *event, const struct arg *args)
 {
     struct perfetto_track *track = &trace->tracks.items[event->lane];
     int error = track->made ? 0 : make_track(trace, track);
@@ -227,7 +227,7 @@ static int emit_event_record(struct perfetto *trace, const uint8_t *bytes)
     if (event.arg_count)
         memcpy(trace->args.items, bytes + sizeof(event),
                event.arg_count * sizeof(*trace->args.items));
-    return tell(trace, &event, trace->args.items);
+    return add_to_sink(trace, &event, trace->args.items);
 }
 
 int perfetto_emit(struct perfetto *trace)
@@ -327,19 +327,19 @@ static void take_legacy_field(struct perfetto *trace, struct legacy *legacy,
 
 /* A separate track for a thread that only has numbers. 0 or -errno. */
 static int take_place(struct perfetto *trace, const struct legacy *legacy,
-                      struct perfetto_told *told)
+                      struct perfetto_event_fields *fields)
 {
     static const uint64_t apart = UINT64_C(0x6c65676163790000);
     int64_t of_event = legacy->pid < 0 || legacy->tid < 0
-                           ? perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX)
+                           ? perfetto_track(trace, fields->track, PERFETTO_TRACKS_MAX)
                            : 0;
     if (of_event < 0)
         return (int)of_event;
     const struct perfetto_track *track = &trace->tracks.items[of_event];
     int64_t pid = legacy->pid >= 0 ? legacy->pid : perfetto_pid(trace, track);
     int64_t tid = legacy->tid >= 0 ? legacy->tid : track->tid >= 0 ? track->tid : pid;
-    told->track = apart ^ ((uint64_t)pid << 32 | (uint32_t)tid);
-    int64_t index = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
+    fields->track = apart ^ ((uint64_t)pid << 32 | (uint32_t)tid);
+    int64_t index = perfetto_track(trace, fields->track, PERFETTO_TRACKS_MAX);
     if (index < 0)
         return (int)index;
     if (trace->tracks.items[index].others)
@@ -360,10 +360,11 @@ static uint64_t mix(uint64_t a, uint64_t b)
 /* The id that pairs begins and ends: numbers are per category, and per process if they are
  * local. */
 static uint64_t pair_id(struct perfetto *trace, const struct legacy *legacy,
-                        const struct perfetto_told *told)
+                        const struct perfetto_event_fields *fields)
 {
-    int64_t track = legacy->is_local ? perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX) : -1;
-    uint64_t id = mix(legacy->id, (uint64_t)told->category << 32 | legacy->scope);
+    int64_t track =
+        legacy->is_local ? perfetto_track(trace, fields->track, PERFETTO_TRACKS_MAX) : -1;
+    uint64_t id = mix(legacy->id, (uint64_t)fields->category << 32 | legacy->scope);
     return track < 0 ? id : mix(id, (uint64_t)perfetto_pid(trace, &trace->tracks.items[track]));
 }
 
@@ -386,11 +387,11 @@ static uint8_t kind_of_phase(char phase)
 }
 
 /* Events that name a process or thread are metadata, not events. */
-static int take_name(struct perfetto *trace, const struct perfetto_told *told,
+static int take_name(struct perfetto *trace, const struct perfetto_event_fields *fields,
                      const struct event *event)
 {
     const char *what = trace_string(trace->sink->trace, event->name)->bytes;
-    int64_t index = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
+    int64_t index = perfetto_track(trace, fields->track, PERFETTO_TRACKS_MAX);
     if (index < 0)
         return (int)index;
     if (!trace->args.count || trace->args.items[0].kind != VALUE_STRING ||
@@ -405,13 +406,13 @@ static int take_name(struct perfetto *trace, const struct perfetto_told *told,
 }
 
 static int take_phase(struct perfetto *trace, const struct legacy *legacy,
-                      struct perfetto_told *told, struct event *event)
+                      struct perfetto_event_fields *fields, struct event *event)
 {
     char phase = (char)(legacy->phase < 128 ? legacy->phase : 0);
     bool pair = phase && strchr("bSeFstf", phase);
     int64_t duration_ns = 0;
     if (phase == 'M')
-        return take_name(trace, told, event);
+        return take_name(trace, fields, event);
     event->kind = kind_of_phase(phase);
     if (!event->kind) {
         trace->sink->left[import_left_of_phase(phase)]++;
@@ -425,7 +426,7 @@ static int take_phase(struct perfetto *trace, const struct legacy *legacy,
         return 0;
     }
     event->end_ns = phase == 'X' ? event->time_ns + duration_ns : 0;
-    event->id = pair ? pair_id(trace, legacy, told) : 0;
+    event->id = pair ? pair_id(trace, legacy, fields) : 0;
     if (event->kind == EVENT_END)
         event->name = 0;
     return 0;
@@ -434,23 +435,23 @@ static int take_phase(struct perfetto *trace, const struct legacy *legacy,
 /* Applies the event's LegacyEvent: the kind, if its type gives none, and 0 if it is to be dropped;
  * its track, times and flow. 0 or -errno. */
 static int perfetto_apply_legacy(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                                 struct perfetto_told *told, struct event *event)
+                                 struct perfetto_event_fields *fields, struct event *event)
 {
     static const uint8_t flows[] = {
         [FLOW_IN] = EVENT_FLOW_END, [FLOW_OUT] = EVENT_FLOW_BEGIN, [FLOW_INOUT] = EVENT_FLOW_STEP};
     struct legacy legacy = {.pid = -1, .tid = -1};
     struct proto_field field;
     int error = 0;
-    while (proto_next(&told->legacy, &field))
+    while (proto_next(&fields->legacy, &field))
         take_legacy_field(trace, &legacy, &field);
     if (!event->name)
         event->name = (uint32_t)perfetto_find(sequence, PERFETTO_NAMES, legacy.name);
     if (legacy.pid >= 0 || legacy.tid >= 0)
-        error = take_place(trace, &legacy, told);
+        error = take_place(trace, &legacy, fields);
     if (legacy.has_bind && legacy.direction < sizeof(flows))
-        told->binds = flows[legacy.direction];
-    told->bound = mix(legacy.bind, 0);
-    return error || event->kind ? error : take_phase(trace, &legacy, told, event);
+        fields->binds = flows[legacy.direction];
+    fields->bound = mix(legacy.bind, 0);
+    return error || event->kind ? error : take_phase(trace, &legacy, fields, event);
 }
 
 /* ---- Values: debug annotations --------------------------------------------------------------- */
@@ -706,14 +707,14 @@ int perfetto_take_track(struct perfetto *trace, struct proto message)
 
 static int take_field(struct perfetto *trace, const struct perfetto_sequence *sequence,
                       const struct proto_field *field, struct event *event,
-                      struct perfetto_told *told)
+                      struct perfetto_event_fields *fields)
 {
     switch (field->number) {
     case PX_EVENT_TYPE:
-        told->type = field->value;
+        fields->type = field->value;
         break;
     case PX_EVENT_TRACK_UUID:
-        told->track = field->value;
+        fields->track = field->value;
         break;
     case PX_EVENT_NAME_IID:
         event->name = (uint32_t)perfetto_find(sequence, PERFETTO_NAMES, field->value);
@@ -722,13 +723,13 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         event->name = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
         break;
     case PX_EVENT_CATEGORY_IIDS:
-        told->category = (uint32_t)perfetto_find(sequence, PERFETTO_CATEGORIES, field->value);
+        fields->category = (uint32_t)perfetto_find(sequence, PERFETTO_CATEGORIES, field->value);
         break;
     case PX_EVENT_CATEGORIES:
-        told->category = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
+        fields->category = field->is_bytes ? perfetto_text(trace, &field->bytes) : 0;
         break;
     case EVENT_LEGACY:
-        told->legacy = field->bytes;
+        fields->legacy = field->bytes;
         break;
     case PX_EVENT_COUNTER_VALUE:
         event->value_kind = VALUE_INT64;
@@ -748,7 +749,7 @@ static int take_field(struct perfetto *trace, const struct perfetto_sequence *se
         return perfetto_numbers(trace, &trace->value_tracks[PERFETTO_DOUBLES], field);
     case EVENT_CALLSTACK:
     case EVENT_CALLSTACK_IID:
-        told->has_stack = true;
+        fields->has_stack = true;
         break;
     case PX_EVENT_DEBUG_ANNOTATIONS:
         return field->is_bytes ? perfetto_take_value(trace, sequence, field->bytes) : 0;
@@ -774,7 +775,7 @@ static int put(struct perfetto *trace, const struct event *event)
 
 /* Points of flows in an event, put in addition to it. */
 static int put_flows(struct perfetto *trace, struct proto message, const struct event *event,
-                     const struct perfetto_told *told)
+                     const struct perfetto_event_fields *fields)
 {
     struct event point = {.time_ns = event->time_ns, .lane = event->lane};
     struct proto_field field;
@@ -789,9 +790,9 @@ static int put_flows(struct perfetto *trace, struct proto message, const struct 
         point.id = field.value;
         error = put(trace, &point);
     }
-    point.kind = told->binds;
-    point.id = told->bound;
-    return error || !told->binds ? error : put(trace, &point);
+    point.kind = fields->binds;
+    point.id = fields->bound;
+    return error || !fields->binds ? error : put(trace, &point);
 }
 
 /* Scales the value of a counter as its track describes. Differences start anew with the state of
@@ -884,32 +885,33 @@ static uint8_t kind_of(uint64_t type)
 
 /* Decides from all fields if the event is kept, and its track. */
 static int place(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                 struct perfetto_told *told, struct event *event)
+                 struct perfetto_event_fields *fields, struct event *event)
 {
-    event->kind = kind_of(told->type);
-    int error = told->legacy.at ? perfetto_apply_legacy(trace, sequence, told, event) : 0;
-    trace->sink->left[LEFT_UNKNOWN] += !event->kind && !told->legacy.at;
+    event->kind = kind_of(fields->type);
+    int error = fields->legacy.at ? perfetto_apply_legacy(trace, sequence, fields, event) : 0;
+    trace->sink->left[LEFT_UNKNOWN] += !event->kind && !fields->legacy.at;
     if (error || !event->kind)
         return error;
-    int64_t track = perfetto_track(trace, told->track, PERFETTO_TRACKS_MAX);
+    int64_t track = perfetto_track(trace, fields->track, PERFETTO_TRACKS_MAX);
     if (track < 0)
         return (int)track;
-    const struct scope scope = {.category = told->category};
+    const struct scope scope = {.category = fields->category};
     event->lane = (uint32_t)track;
     if (trace->tracks.items[track].others) {
-        event->id = event->id ? event->id : hash_u64(told->track);
+        event->id = event->id ? event->id : hash_u64(fields->track);
         trace->sink->left[LEFT_TRACKS]++;
     }
     event->scope =
-        told->category && event->kind != EVENT_END ? import_scope(trace->sink, &scope) : 0;
+        fields->category && event->kind != EVENT_END ? import_scope(trace->sink, &scope) : 0;
     return trace->sink->error;
 }
 
 static int put_event(struct perfetto *trace, const struct perfetto_sequence *sequence,
-                     const struct perfetto_told *told, struct event *event)
+                     const struct perfetto_event_fields *fields, struct event *event)
 {
-    bool call = event->kind == EVENT_TRACK_BEGIN &&
-                strcmp(trace_string(trace->sink->trace, told->category)->bytes, CALL_CATEGORY) == 0;
+    bool call =
+        event->kind == EVENT_TRACK_BEGIN &&
+        strcmp(trace_string(trace->sink->trace, fields->category)->bytes, CALL_CATEGORY) == 0;
     if (call)
         make_call(trace, event);
     bool bare = event_is_flow(event->kind) || (event->kind == EVENT_COUNTER && event->value_kind);
@@ -919,7 +921,7 @@ static int put_event(struct perfetto *trace, const struct perfetto_sequence *seq
     int error = 0;
     for (int kind = 0; kind < PERFETTO_VALUE_KINDS && !error; kind++)
         error = put_values(trace, sequence, kind, event->time_ns);
-    trace->sink->left[LEFT_EVENT_STACKS] += told->has_stack;
+    trace->sink->left[LEFT_EVENT_STACKS] += fields->has_stack;
     return error ? error : put(trace, event);
 }
 
@@ -928,18 +930,18 @@ int perfetto_take_event(struct perfetto *trace, const struct perfetto_sequence *
 {
     struct proto again = message;
     struct event event = {.time_ns = time_ns};
-    struct perfetto_told told = {.track = sequence->default_track};
+    struct perfetto_event_fields fields = {.track = sequence->default_track};
     struct proto_field field;
     int error = 0;
     trace->args.count = 0;
     for (int kind = 0; kind < PERFETTO_VALUE_KINDS; kind++)
         trace->values[kind].count = trace->value_tracks[kind].count = 0;
     while (!error && proto_next(&message, &field))
-        error = take_field(trace, sequence, &field, &event, &told);
+        error = take_field(trace, sequence, &field, &event, &fields);
     if (!error)
-        error = place(trace, sequence, &told, &event);
+        error = place(trace, sequence, &fields, &event);
     if (!error && event.kind)
-        error = put_event(trace, sequence, &told, &event);
+        error = put_event(trace, sequence, &fields, &event);
     bool flows = event.kind && event.kind != EVENT_TRACK_END;
-    return error || !flows ? error : put_flows(trace, again, &event, &told);
+    return error || !flows ? error : put_flows(trace, again, &event, &fields);
 }

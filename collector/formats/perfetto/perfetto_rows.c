@@ -182,7 +182,7 @@ struct state_thread {
     int64_t run_ns;  /* since when it runs; 0: not running, or unknown */
     int64_t last_ns; /* last known time */
     uint16_t cpu;
-    bool run_told, seen;
+    bool run_written, seen;
 };
 
 int perfetto_states_init(struct perfetto_states *states, struct perfetto_tracks *tracks,
@@ -296,7 +296,7 @@ static int end_run(struct perfetto_states *states, uint32_t thread, uint16_t cpu
     struct state_thread *state = &states->threads[thread];
     if (!state->run_ns || state->run_ns >= end_ns)
         return 0;
-    if (!state->run_told)
+    if (!state->run_written)
         put_change(states, &(struct change){state->run_ns, thread, cpu, PX_TASK_RUNNING});
     const struct perfetto_run run = {state->run_ns, end_ns, thread, cpu};
     return states->runs.count < PERFETTO_RUNS_MAX ? vec_push(&states->runs, run) : 0;
@@ -310,7 +310,7 @@ static int change_cpu(struct perfetto_states *states, const struct sample *sampl
     int error = end_run(states, sample->thread, state->cpu, now);
     put_change(states, &(struct change){now, sample->thread, state->cpu, PX_TASK_RUNNABLE});
     state->run_ns = now;
-    state->run_told = false;
+    state->run_written = false;
     return error;
 }
 
@@ -320,14 +320,14 @@ static int on_cpu(struct perfetto_states *states, const struct sample *sample)
     int error = 0;
     if (sample->time_ns < state->last_ns)
         return 0;
-    if (state->run_told && state->cpu != sample->cpu)
+    if (state->run_written && state->cpu != sample->cpu)
         error = change_cpu(states, sample);
     if (!state->seen)
         state->run_ns = sample->time_ns;
-    if (state->run_ns && !state->run_told) {
+    if (state->run_ns && !state->run_written) {
         put_change(states,
                    &(struct change){state->run_ns, sample->thread, sample->cpu, PX_TASK_RUNNING});
-        state->run_told = true;
+        state->run_written = true;
     }
     state->seen = true;
     state->cpu = sample->cpu;
@@ -346,7 +346,7 @@ static int off_cpu(struct perfetto_states *states, const struct sample *sample)
     const struct sample_sets *sets = trace_sets_get(states->tracks->px->trace);
     int64_t ready_ns = sample->time_ns + (int64_t)sample_off_share(sets, sample).blocked_ns;
     bool io = waits_for_io(sample);
-    uint16_t cpu = state->run_told ? state->cpu : sample->cpu;
+    uint16_t cpu = state->run_written ? state->cpu : sample->cpu;
     int error = end_run(states, sample->thread, cpu, begin_ns);
     struct change change = {begin_ns, sample->thread, cpu, PX_TASK_RUNNABLE};
     if (ready_ns > begin_ns) {
@@ -425,7 +425,7 @@ static int finish_thread(struct perfetto_states *states, uint32_t thread, struct
         last_ns = states->to_ns;
         end_ns = 0; /* the end is outside of the selection */
     }
-    if (!state->run_told && state->run_ns)
+    if (!state->run_written && state->run_ns)
         state->cpu = guess_cpu(state, ends);
     if (state->run_ns && state->cpu < ends->count)
         ends->items[state->cpu] = INT64_MAX;
@@ -503,10 +503,10 @@ static int finish_threads(struct perfetto_states *states)
 {
     struct cpu_ends ends = {0};
     int error = find_cpu_ends(states, &ends);
-    for (int told = 1; told >= 0; told--) {
+    for (int written = 1; written >= 0; written--) {
         for (uint32_t i = 0; !error && i < states->thread_count; i++) {
             const struct state_thread *state = &states->threads[i];
-            if (state->seen && state->run_told == told)
+            if (state->seen && state->run_written == written)
                 error = finish_thread(states, i, &ends);
         }
     }

@@ -320,10 +320,10 @@ static int find_stack(struct perfetto_samples *samples, struct perfetto_stack *s
     uint64_t key = (uint64_t)stack->process << 32 | stack->stack;
     const uint64_t *found = map64_find(&samples->stacks, key + 1);
     *ret_new = found == NULL;
-    stack->number = found ? *found : samples->stacks_told + 1;
+    stack->number = found ? *found : samples->stacks_written + 1;
     if (found)
         return 0;
-    samples->stacks_told++;
+    samples->stacks_written++;
     return map64_put(&samples->stacks, key + 1, stack->number);
 }
 

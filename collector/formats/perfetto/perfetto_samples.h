@@ -42,7 +42,7 @@ struct perfetto_samples {
     uint8_t *known; /* bits KNOWN_*, by number */
     uint32_t frame_count, label_count, stack_count, string_count;
     struct map64 stacks; /* process and stack: number */
-    uint64_t stacks_told;
+    uint64_t stacks_written;
     int64_t last_us;
     struct value_pool values;
     VEC(struct sample) waiting;

@@ -38,7 +38,7 @@ enum { DEPTH_MAX = 200, STACKS_MAX = 500000 };
 /* The amounts of an edge that were distributed and reported. Rounding errors carry over. */
 struct flow {
     double calls, own_ns; /* distributed, unrounded */
-    int64_t told_calls, told_ns;
+    int64_t emitted_calls, emitted_ns;
 };
 
 /* The stacks of a function. */
@@ -49,11 +49,11 @@ struct place {
     double share;   /* of the home stack */
 };
 
-struct teller {
+struct emitter {
     struct from_pstats *stats;
     struct import_sink *sink;
     uint16_t set;
-    uint32_t thread, depth, told;
+    uint32_t thread, depth, stack_count;
     int64_t end_ns;
     double least_ns;
     VEC(struct place) places; /* by function */
@@ -66,10 +66,10 @@ static double part_of(double part, double whole)
 }
 
 /* The share of these calls of a function in the inflow of its ring. */
-static double share_of(const struct teller *teller, uint32_t function,
+static double share_of(const struct emitter *emitter, uint32_t function,
                        const struct from_pstats_sums *sums)
 {
-    const struct from_pstats *stats = teller->stats;
+    const struct from_pstats *stats = emitter->stats;
     const struct from_pstats_ring *ring =
         &stats->rings.items[stats->functions.items[function].ring];
     return ring->below_ns >= 0.5 ? part_of(sums->total_ns - sums->own_ns, ring->below_ns)
@@ -78,54 +78,54 @@ static double share_of(const struct teller *teller, uint32_t function,
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static int put(struct teller *teller, uint32_t stack, int64_t calls, int64_t own_ns)
+static int put(struct emitter *emitter, uint32_t stack, int64_t calls, int64_t own_ns)
 {
     const int64_t values[] = {calls > 0 ? calls : 0, own_ns > 0 ? own_ns : 0};
-    bool sampled = teller->stats->sampled;
-    const struct sample sample = {.set = teller->set,
-                                  .thread = teller->thread,
+    bool sampled = emitter->stats->sampled;
+    const struct sample sample = {.set = emitter->set,
+                                  .thread = emitter->thread,
                                   .time_ns = 1,
-                                  .end_ns = teller->end_ns,
+                                  .end_ns = emitter->end_ns,
                                   .stack = stack,
                                   .values = values + sampled,
                                   .value_count = sampled ? 1 : 2};
-    return values[0] || values[1] ? import_sample(teller->sink, &sample) : 0;
+    return values[0] || values[1] ? import_sample(emitter->sink, &sample) : 0;
 }
 
 /* Reports a share of an edge, up to its remaining amount. */
-static int put_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
+static int put_edge(struct emitter *emitter, uint32_t index, uint32_t stack, double share)
 {
-    const struct from_pstats_sums *sums = &teller->stats->edges.items[index].sums;
-    struct flow *flow = &teller->flows.items[index];
+    const struct from_pstats_sums *sums = &emitter->stats->edges.items[index].sums;
+    struct flow *flow = &emitter->flows.items[index];
     flow->calls = fmin(flow->calls + share * sums->calls, sums->calls);
     flow->own_ns = fmin(flow->own_ns + share * sums->own_ns, sums->own_ns);
-    int64_t calls = llround(flow->calls) - flow->told_calls;
-    int64_t own_ns = llround(flow->own_ns) - flow->told_ns;
-    flow->told_calls += calls;
-    flow->told_ns += own_ns;
-    teller->told++;
-    return put(teller, stack, calls, own_ns);
+    int64_t calls = llround(flow->calls) - flow->emitted_calls;
+    int64_t own_ns = llround(flow->own_ns) - flow->emitted_ns;
+    flow->emitted_calls += calls;
+    flow->emitted_ns += own_ns;
+    emitter->stack_count++;
+    return put(emitter, stack, calls, own_ns);
 }
 
 /* ---- Distribution ---------------------------------------------------------------------------- */
 
-static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share);
+static int flow_on(struct emitter *emitter, uint32_t function, uint32_t stack, double share);
 
 /* Reports a share of an edge and descends into the callee. Small shares are left to emit_rests. */
-static int flow_edge(struct teller *teller, uint32_t index, uint32_t stack, double share)
+static int flow_edge(struct emitter *emitter, uint32_t index, uint32_t stack, double share)
 {
-    const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
+    const struct from_pstats_edge *edge = &emitter->stats->edges.items[index];
     const struct from_pstats_sums sums = {edge->sums.calls * share, edge->sums.own_ns * share,
                                           edge->sums.total_ns * share};
-    bool inside = from_pstats_inside(teller->stats, edge);
-    bool goes_on = !inside && sums.total_ns - sums.own_ns >= teller->least_ns &&
-                   teller->depth < DEPTH_MAX && teller->told < STACKS_MAX;
-    if ((inside ? sums.own_ns : sums.total_ns) < teller->least_ns && teller->depth > 1)
+    bool inside = from_pstats_inside(emitter->stats, edge);
+    bool goes_on = !inside && sums.total_ns - sums.own_ns >= emitter->least_ns &&
+                   emitter->depth < DEPTH_MAX && emitter->stack_count < STACKS_MAX;
+    if ((inside ? sums.own_ns : sums.total_ns) < emitter->least_ns && emitter->depth > 1)
         return 0;
-    uint32_t below = import_stack(teller->sink, stack, teller->places.items[edge->callee].frame);
-    int error = put_edge(teller, index, below, share);
-    double on = goes_on ? share_of(teller, edge->callee, &sums) : 0;
-    return error || on <= 0 ? error : flow_on(teller, edge->callee, below, on);
+    uint32_t below = import_stack(emitter->sink, stack, emitter->places.items[edge->callee].frame);
+    int error = put_edge(emitter, index, below, share);
+    double on = goes_on ? share_of(emitter, edge->callee, &sums) : 0;
+    return error || on <= 0 ? error : flow_on(emitter, edge->callee, below, on);
 }
 
 static void stand(struct place *place, uint32_t stack, double share)
@@ -138,104 +138,104 @@ static void stand(struct place *place, uint32_t stack, double share)
 }
 
 /* Distributes a share of the ring, entered at one of its members. */
-static int flow_members(struct teller *teller, uint32_t function, uint32_t stack, double share)
+static int flow_members(struct emitter *emitter, uint32_t function, uint32_t stack, double share)
 {
-    struct from_pstats *stats = teller->stats;
+    struct from_pstats *stats = emitter->stats;
     const struct from_pstats_ring *ring =
         &stats->rings.items[stats->functions.items[function].ring];
-    struct place *places = teller->places.items;
+    struct place *places = emitter->places.items;
     int error = from_pstats_ways(stats, function);
     for (uint32_t i = ring->first; i < ring->first + ring->count && !error; i++) {
         uint32_t member = stats->members.items[i], above = stats->functions.items[member].above;
         stand(&places[member],
               member == function
                   ? stack
-                  : import_stack(teller->sink, places[above].stack, places[member].frame),
+                  : import_stack(emitter->sink, places[above].stack, places[member].frame),
               share);
     }
     for (uint32_t i = ring->first; i < ring->first + ring->count && share > 0 && !error; i++) {
         uint32_t member = stats->members.items[i];
         const struct from_pstats_function *caller = &stats->functions.items[member];
         for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
-            error = flow_edge(teller, at, places[member].stack, share);
+            error = flow_edge(emitter, at, places[member].stack, share);
     }
     return error;
 }
 
 /* Distributes a share of a ring over the direct ways and the detours. */
-static int flow_on(struct teller *teller, uint32_t function, uint32_t stack, double share)
+static int flow_on(struct emitter *emitter, uint32_t function, uint32_t stack, double share)
 {
     static const struct from_pstats_detours none;
-    const struct from_pstats *stats = teller->stats;
+    const struct from_pstats *stats = emitter->stats;
     uint32_t number = stats->rings.items[stats->functions.items[function].ring].detours;
     const struct from_pstats_detours *detours = number ? &stats->detours.items[number - 1] : &none;
     double before = 1;
     int error = 0;
-    teller->depth++;
+    emitter->depth++;
     for (uint32_t i = 0; i <= detours->count && before > 0 && !error; i++) {
-        error = flow_members(teller, function, stack, share * (before - detours->part[i]));
+        error = flow_members(emitter, function, stack, share * (before - detours->part[i]));
         before = detours->part[i];
         if (i == detours->count)
             break;
         function = detours->via[i];
-        stack = teller->places.items[function].stack;
+        stack = emitter->places.items[function].stack;
     }
-    teller->depth--;
+    emitter->depth--;
     return error;
 }
 
-static int begin_root(struct teller *teller, uint32_t function)
+static int begin_root(struct emitter *emitter, uint32_t function)
 {
-    const struct from_pstats_sums *sums = &teller->stats->functions.items[function].root;
+    const struct from_pstats_sums *sums = &emitter->stats->functions.items[function].root;
     if (sums->calls < 0.5 && sums->total_ns < 0.5)
         return 0;
-    uint32_t stack = import_stack(teller->sink, 0, teller->places.items[function].frame);
-    int error = put(teller, stack, llround(sums->calls), llround(sums->own_ns));
-    double share = share_of(teller, function, sums);
-    return error || share <= 0 ? error : flow_on(teller, function, stack, share);
+    uint32_t stack = import_stack(emitter->sink, 0, emitter->places.items[function].frame);
+    int error = put(emitter, stack, llround(sums->calls), llround(sums->own_ns));
+    double share = share_of(emitter, function, sums);
+    return error || share <= 0 ? error : flow_on(emitter, function, stack, share);
 }
 
-static int emit_rest(struct teller *teller, uint32_t index)
+static int emit_rest(struct emitter *emitter, uint32_t index)
 {
-    const struct from_pstats_edge *edge = &teller->stats->edges.items[index];
-    const struct flow *flow = &teller->flows.items[index];
-    struct place *caller = &teller->places.items[edge->caller];
-    struct place *callee = &teller->places.items[edge->callee];
-    if (llround(edge->sums.calls) == flow->told_calls &&
-        llround(edge->sums.own_ns) == flow->told_ns)
+    const struct from_pstats_edge *edge = &emitter->stats->edges.items[index];
+    const struct flow *flow = &emitter->flows.items[index];
+    struct place *caller = &emitter->places.items[edge->caller];
+    struct place *callee = &emitter->places.items[edge->callee];
+    if (llround(edge->sums.calls) == flow->emitted_calls &&
+        llround(edge->sums.own_ns) == flow->emitted_ns)
         return 0;
     if (!caller->home)
-        caller->home = import_stack(teller->sink, 0, caller->frame);
-    uint32_t stack = import_stack(teller->sink, caller->home, callee->frame);
+        caller->home = import_stack(emitter->sink, 0, caller->frame);
+    uint32_t stack = import_stack(emitter->sink, caller->home, callee->frame);
     callee->home = callee->home ? callee->home : stack;
-    return put_edge(teller, index, stack, 1);
+    return put_edge(emitter, index, stack, 1);
 }
 
 /* Rings are sorted callees first, so this visits callers before callees. */
-static int emit_rests(struct teller *teller)
+static int emit_rests(struct emitter *emitter)
 {
-    const struct from_pstats *stats = teller->stats;
+    const struct from_pstats *stats = emitter->stats;
     int error = 0;
     for (size_t i = stats->members.count; i > 0; i--) {
         const struct from_pstats_function *caller =
             &stats->functions.items[stats->members.items[i - 1]];
         for (uint32_t at = caller->first; at < caller->first + caller->count && !error; at++)
-            error = emit_rest(teller, at);
+            error = emit_rest(emitter, at);
     }
     return error;
 }
 
 /* ---- The document ---------------------------------------------------------------------------- */
 
-static void make_frames(struct teller *teller)
+static void make_frames(struct emitter *emitter)
 {
-    for (size_t i = 0; i < teller->stats->functions.count; i++) {
-        const struct from_pstats_function *function = &teller->stats->functions.items[i];
+    for (size_t i = 0; i < emitter->stats->functions.count; i++) {
+        const struct from_pstats_function *function = &emitter->stats->functions.items[i];
         const struct import_frame frame = {.function = function->name,
                                            .file = function->file,
                                            .first_line = function->line,
                                            .kind = function->file ? FRAME_PYTHON : FRAME_NATIVE};
-        teller->places.items[i] = (struct place){.frame = import_frame(teller->sink, &frame)};
+        emitter->places.items[i] = (struct place){.frame = import_frame(emitter->sink, &frame)};
     }
 }
 
@@ -249,37 +249,37 @@ static uint16_t make_calls_set(struct import_sink *sink)
 }
 
 /* Makes thread and set, and sums up the total time. 0 or -errno. */
-static int begin(struct teller *teller)
+static int begin(struct emitter *emitter)
 {
-    struct import_sink *sink = teller->sink;
+    struct import_sink *sink = emitter->sink;
     const struct import_id one = {.number = 1};
     uint32_t process = import_process(sink, &one);
     double all_ns = 0;
-    teller->thread = import_thread(sink, process, &one);
-    teller->set = teller->stats->sampled ? import_wall_set(sink) : make_calls_set(sink);
+    emitter->thread = import_thread(sink, process, &one);
+    emitter->set = emitter->stats->sampled ? import_wall_set(sink) : make_calls_set(sink);
     if (sink->error)
         return sink->error;
     trace_process(sink->trace, process)->name =
         import_text(sink, text_base_name(sink->options->source));
-    for (size_t i = 0; i < teller->stats->functions.count; i++)
-        all_ns += teller->stats->functions.items[i].sums.own_ns;
-    teller->least_ns = all_ns * LEAST_PART;
+    for (size_t i = 0; i < emitter->stats->functions.count; i++)
+        all_ns += emitter->stats->functions.items[i].sums.own_ns;
+    emitter->least_ns = all_ns * LEAST_PART;
     if (all_ns > (double)IMPORT_TIME_MAX / 2) {
         import_problem(sink, "times that cannot be", 0);
         return -EBADMSG;
     }
-    teller->end_ns = 2 + llround(all_ns);
+    emitter->end_ns = 2 + llround(all_ns);
     return 0;
 }
 
-static int make_tables(struct teller *teller)
+static int make_tables(struct emitter *emitter)
 {
-    size_t functions = teller->stats->functions.count, edges = teller->stats->edges.count;
-    if (vec_reserve(&teller->places, functions) != 0 || vec_reserve(&teller->flows, edges) != 0)
+    size_t functions = emitter->stats->functions.count, edges = emitter->stats->edges.count;
+    if (vec_reserve(&emitter->places, functions) != 0 || vec_reserve(&emitter->flows, edges) != 0)
         return -ENOMEM;
     if (edges)
-        memset(teller->flows.items, 0, edges * sizeof(*teller->flows.items));
-    make_frames(teller);
+        memset(emitter->flows.items, 0, edges * sizeof(*emitter->flows.items));
+    make_frames(emitter);
     return 0;
 }
 
@@ -303,16 +303,16 @@ static void note(const struct from_pstats *stats)
  * -errno. */
 static int from_pstats_emit(struct from_pstats *stats)
 {
-    struct teller teller = {.stats = stats, .sink = stats->sink};
-    int error = begin(&teller);
+    struct emitter emitter = {.stats = stats, .sink = stats->sink};
+    int error = begin(&emitter);
     if (!error)
-        error = make_tables(&teller);
+        error = make_tables(&emitter);
     for (uint32_t i = 0; i < stats->functions.count && !error; i++)
-        error = begin_root(&teller, i);
+        error = begin_root(&emitter, i);
     if (!error)
-        error = emit_rests(&teller);
-    vec_free(&teller.places);
-    vec_free(&teller.flows);
+        error = emit_rests(&emitter);
+    vec_free(&emitter.places);
+    vec_free(&emitter.flows);
     if (!error)
         note(stats);
     return error ? error : stats->sink->error;

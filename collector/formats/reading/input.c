@@ -234,8 +234,8 @@ int64_t import_input_peek(struct import_input *input, size_t want, const char **
             return error;
     }
     *ret_bytes = input->buffer + input->at;
-    bool nothing = input->broken && input->end == input->at && input->taken == 0;
-    return nothing ? -EBADMSG : (int64_t)(input->end - input->at);
+    bool is_empty = input->broken && input->end == input->at && input->taken == 0;
+    return is_empty ? -EBADMSG : (int64_t)(input->end - input->at);
 }
 
 bool import_input_is_broken(const struct import_input *input)

@@ -162,7 +162,7 @@ static inline const char *skip_plain(const char *at, const char *end)
 enum { TEXT_RAW_MAX = 8 << 20, ESCAPE_MAX = 6 };
 
 _Static_assert(TEXT_RAW_MAX / ESCAPE_MAX > SINK_TEXT_MAX + ESCAPE_MAX,
-               "a text that is cut is told");
+               "the sink cuts and counts what this reader cuts");
 
 /* Moves `at` past the quote that ends the text. */
 static int pass_text(struct json_reader *reader)

@@ -509,12 +509,12 @@ static struct stretch stretch_of(const struct import_sink *sink, const struct sa
 int import_sample(struct import_sink *sink, const struct sample *sample)
 {
     struct stored stored = {.sample = *sample};
-    int64_t told_ns = sample_order_ns(sample);
+    int64_t order_ns = sample_order_ns(sample);
     if (!sink->samples)
         sink->samples = sorter_create(sink->folder, SORT_BYTES);
     if (sink->error || !sink->samples)
         return sink->error ? sink->error : -ENOMEM;
-    if (sample->time_ns < -IMPORT_TIME_MAX || told_ns > IMPORT_TIME_MAX) {
+    if (sample->time_ns < -IMPORT_TIME_MAX || order_ns > IMPORT_TIME_MAX) {
         sink->left[LEFT_MALFORMED]++;
         return 0;
     }
@@ -524,7 +524,7 @@ int import_sample(struct import_sink *sink, const struct sample *sample)
     for (unsigned i = 0; i < sample->value_count && i < SAMPLE_VALUES_MAX; i++)
         stored.values[i] = sample->values[i];
     size_t size = offsetof(struct stored, values) + sample->value_count * sizeof(int64_t);
-    return sorter_add(sink->samples, (struct sorter_key){told_ns, 0, 0}, &stored, (uint32_t)size);
+    return sorter_add(sink->samples, (struct sorter_key){order_ns, 0, 0}, &stored, (uint32_t)size);
 }
 
 static void note_thread(struct import_sink *sink, const struct sample *sample)
@@ -597,7 +597,7 @@ static void set_fact(struct import_sink *sink, enum fact_kind kind, const char *
         sink->error = -ENOMEM;
 }
 
-static void say(struct import_result *result, const char *text)
+static void add_result_note(struct import_result *result, const char *text)
 {
     if (result->note_count < IMPORT_NOTES_MAX)
         snprintf(result->notes[result->note_count++], IMPORT_PROBLEM_SIZE, "%s", text);
@@ -625,7 +625,7 @@ int import_cut_check(struct import_sink *sink)
              "the file ends in the middle, at byte %s: all before that was read, what would follow "
              "is missing",
              number_count(sink->cut_offset, count));
-    say(sink->result, text);
+    add_result_note(sink->result, text);
     return sink->error;
 }
 
@@ -679,7 +679,7 @@ enum import_left import_left_of_phase(char phase)
 void import_note(struct import_sink *sink, const char *text)
 {
     set_fact(sink, FACT_NOTE, text, 1);
-    say(sink->result, text);
+    add_result_note(sink->result, text);
 }
 
 void import_lost(struct import_sink *sink, const char *what, uint64_t count)
@@ -689,7 +689,7 @@ void import_lost(struct import_sink *sink, const char *what, uint64_t count)
         return;
     set_fact(sink, FACT_LOSS, what, count);
     snprintf(text, sizeof(text), "%s: %s", what, number_count(count, number));
-    say(sink->result, text);
+    add_result_note(sink->result, text);
 }
 
 int import_notes_emit(struct import_sink *sink)

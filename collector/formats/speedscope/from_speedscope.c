@@ -19,7 +19,7 @@
 struct from_speedscope_profile {
     uint32_t name; /* string */
     double scale;  /* nanoseconds per unit; 0 if the unit is not a time */
-    bool bytes, none;
+    bool bytes, no_unit;
     double start;
 };
 
@@ -68,7 +68,7 @@ struct open {
     int64_t begin_ns;
 };
 
-struct told {
+struct emitter {
     struct from_speedscope *reader;
     VEC(uint32_t) stacks; /* by node: ordinals */
     VEC(struct open) open;
@@ -86,45 +86,45 @@ struct told {
 
 /* ---- Stacks ---------------------------------------------------------------------------------- */
 
-static const struct from_speedscope_frame *frame_at(const struct told *told, uint32_t index)
+static const struct from_speedscope_frame *frame_at(const struct emitter *emitter, uint32_t index)
 {
     static const struct from_speedscope_frame unknown;
-    return index < told->reader->frames.count ? &told->reader->frames.items[index] : &unknown;
+    return index < emitter->reader->frames.count ? &emitter->reader->frames.items[index] : &unknown;
 }
 
-static uint32_t make_frame(struct told *told, uint32_t index)
+static uint32_t make_frame(struct emitter *emitter, uint32_t index)
 {
-    const struct from_speedscope_frame *frame = frame_at(told, index);
-    const char *path = trace_string(told->reader->sink->trace, frame->file)->bytes;
+    const struct from_speedscope_frame *frame = frame_at(emitter, index);
+    const char *path = trace_string(emitter->reader->sink->trace, frame->file)->bytes;
     bool object = strstr(path, ".so") != NULL;
     const struct import_frame made = {
-        .function = frame->name ? frame->name : import_text(told->reader->sink, "[unknown]"),
+        .function = frame->name ? frame->name : import_text(emitter->reader->sink, "[unknown]"),
         .file = object ? 0 : frame->file,
         .module = object ? frame->file : 0,
         .line = frame->line,
         .kind = frame->file && !object ? FRAME_PYTHON : FRAME_NATIVE,
     };
-    return import_frame(told->reader->sink, &made);
+    return import_frame(emitter->reader->sink, &made);
 }
 
-static int make_stacks(struct told *told)
+static int make_stacks(struct emitter *emitter)
 {
-    struct from_speedscope *reader = told->reader;
+    struct from_speedscope *reader = emitter->reader;
     struct map64 made = {0};
-    int error = vec_reserve(&told->stacks, reader->nodes.count + 1);
-    if (error || !told->stacks.items)
+    int error = vec_reserve(&emitter->stacks, reader->nodes.count + 1);
+    if (error || !emitter->stacks.items)
         return -ENOMEM;
-    told->stacks.items[told->stacks.count++] = 0;
+    emitter->stacks.items[emitter->stacks.count++] = 0;
     for (size_t i = 0; !error && i < reader->nodes.count; i++) {
         const struct from_speedscope_node *node = &reader->nodes.items[i];
         uint64_t key = 1 + (uint64_t)node->frame;
         uint64_t *frame = map64_find(&made, key);
-        if (!frame && map64_put(&made, key, make_frame(told, node->frame)) == 0)
+        if (!frame && map64_put(&made, key, make_frame(emitter, node->frame)) == 0)
             frame = map64_find(&made, key);
         error = frame ? reader->sink->error : -ENOMEM;
         if (!error)
-            told->stacks.items[told->stacks.count++] =
-                import_stack(reader->sink, told->stacks.items[node->parent], (uint32_t)*frame);
+            emitter->stacks.items[emitter->stacks.count++] =
+                import_stack(reader->sink, emitter->stacks.items[node->parent], (uint32_t)*frame);
     }
     map64_free(&made);
     return error;
@@ -140,20 +140,20 @@ static uint16_t make_set(struct import_sink *sink, const char *name, uint16_t ty
 }
 
 /* The file does not distinguish bytes in use from bytes allocated. */
-static uint16_t set_of(struct told *told, const struct from_speedscope_profile *profile)
+static uint16_t set_of(struct emitter *emitter, const struct from_speedscope_profile *profile)
 {
-    struct import_sink *sink = told->reader->sink;
-    bool objects = profile->none && told->reader->by_memray;
-    if (profile->bytes && !told->bytes)
-        told->bytes = make_set(sink, "memory", VALUE_TYPE_ALLOC_BYTES);
-    if (objects && !told->objects)
-        told->objects = make_set(sink, "allocations", VALUE_TYPE_ALLOC_OBJECTS);
-    return profile->bytes ? told->bytes : objects ? told->objects : SAMPLE_SET_CPU;
+    struct import_sink *sink = emitter->reader->sink;
+    bool objects = profile->no_unit && emitter->reader->by_memray;
+    if (profile->bytes && !emitter->bytes)
+        emitter->bytes = make_set(sink, "memory", VALUE_TYPE_ALLOC_BYTES);
+    if (objects && !emitter->objects)
+        emitter->objects = make_set(sink, "allocations", VALUE_TYPE_ALLOC_OBJECTS);
+    return profile->bytes ? emitter->bytes : objects ? emitter->objects : SAMPLE_SET_CPU;
 }
 
-static bool is_time(const struct told *told, const struct from_speedscope_profile *profile)
+static bool is_time(const struct emitter *emitter, const struct from_speedscope_profile *profile)
 {
-    return !profile->bytes && !(profile->none && told->reader->by_memray);
+    return !profile->bytes && !(profile->no_unit && emitter->reader->by_memray);
 }
 
 static bool to_int(double value, int64_t *ret)
@@ -165,37 +165,37 @@ static bool to_int(double value, int64_t *ret)
 }
 
 /* Reports a wait; the file does not give its reason. */
-static int emit_wait(struct told *told, int64_t time_ns, int64_t length_ns)
+static int emit_wait(struct emitter *emitter, int64_t time_ns, int64_t length_ns)
 {
     const int64_t values[] = {length_ns, 0};
     const struct sample sample = {.set = SAMPLE_SET_OFF_CPU,
-                                  .thread = told->thread,
+                                  .thread = emitter->thread,
                                   .time_ns = time_ns,
                                   .end_ns = time_ns + length_ns,
-                                  .stack = told->stacks.items[told->node],
+                                  .stack = emitter->stacks.items[emitter->node],
                                   .values = values,
                                   .value_count = 2};
-    return length_ns ? import_sample(told->reader->sink, &sample) : 0;
+    return length_ns ? import_sample(emitter->reader->sink, &sample) : 0;
 }
 
-static int emit_sample(struct told *told, double weight)
+static int emit_sample(struct emitter *emitter, double weight)
 {
-    struct import_sink *sink = told->reader->sink;
+    struct import_sink *sink = emitter->reader->sink;
     const struct from_speedscope_profile *profile =
-        &told->reader->profiles.items[told->profile - 1];
+        &emitter->reader->profiles.items[emitter->profile - 1];
     int64_t value, time_ns;
-    if (!to_int(weight * (is_time(told, profile) ? told->scale : 1), &value) || value < 0 ||
-        !to_int(told->now * told->scale, &time_ns)) {
+    if (!to_int(weight * (is_time(emitter, profile) ? emitter->scale : 1), &value) || value < 0 ||
+        !to_int(emitter->now * emitter->scale, &time_ns)) {
         sink->left[LEFT_MALFORMED]++;
         return 0;
     }
-    told->now += weight;
-    if (told->waits)
-        return emit_wait(told, time_ns, value);
-    const struct sample sample = {.set = set_of(told, profile),
-                                  .thread = told->thread,
+    emitter->now += weight;
+    if (emitter->waits)
+        return emit_wait(emitter, time_ns, value);
+    const struct sample sample = {.set = set_of(emitter, profile),
+                                  .thread = emitter->thread,
                                   .time_ns = time_ns,
-                                  .stack = told->stacks.items[told->node],
+                                  .stack = emitter->stacks.items[emitter->node],
                                   .values = &value,
                                   .value_count = 1};
     return value ? import_sample(sink, &sample) : 0;
@@ -203,15 +203,15 @@ static int emit_sample(struct told *told, double weight)
 
 /* ---- Begins and ends ------------------------------------------------------------------------- */
 
-static int emit_range(struct told *told, const struct open *open, int64_t end_ns)
+static int emit_range(struct emitter *emitter, const struct open *open, int64_t end_ns)
 {
-    struct import_sink *sink = told->reader->sink;
-    const struct from_speedscope_frame *frame = frame_at(told, open->frame);
+    struct import_sink *sink = emitter->reader->sink;
+    const struct from_speedscope_frame *frame = frame_at(emitter, open->frame);
     struct event range = {.kind = EVENT_PUSH,
-                          .thread = told->thread,
+                          .thread = emitter->thread,
                           .time_ns = open->begin_ns,
                           .end_ns = end_ns,
-                          .depth = told->open.count,
+                          .depth = emitter->open.count,
                           .name = frame->name};
     if (frame->file) {
         const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
@@ -223,144 +223,145 @@ static int emit_range(struct told *told, const struct open *open, int64_t end_ns
 
 /* Events of a sampler mark the samples between which a frame was seen, not calls: the stack between
  * two changes becomes a sample of that time. */
-static int emit_sampled(struct told *told, int64_t time_ns)
+static int emit_sampled(struct emitter *emitter, int64_t time_ns)
 {
-    struct import_sink *sink = told->reader->sink;
-    int64_t value = time_ns - told->since_ns;
-    if (!told->wall)
-        told->wall = import_wall_set(sink);
+    struct import_sink *sink = emitter->reader->sink;
+    int64_t value = time_ns - emitter->since_ns;
+    if (!emitter->wall)
+        emitter->wall = import_wall_set(sink);
     const struct sample sample = {
-        .set = told->wall,
-        .thread = told->thread,
-        .time_ns = told->since_ns,
+        .set = emitter->wall,
+        .thread = emitter->thread,
+        .time_ns = emitter->since_ns,
         .values = &value,
         .value_count = 1,
-        .stack = told->open.count ? told->open.items[told->open.count - 1].stack : 0};
-    told->since_ns = time_ns;
+        .stack = emitter->open.count ? emitter->open.items[emitter->open.count - 1].stack : 0};
+    emitter->since_ns = time_ns;
     return value > 0 && sample.stack ? import_sample(sink, &sample) : sink->error;
 }
 
-static int open_frame(struct told *told, uint32_t frame, int64_t time_ns)
+static int open_frame(struct emitter *emitter, uint32_t frame, int64_t time_ns)
 {
     struct open open = {.frame = frame, .begin_ns = time_ns};
-    uint32_t around = told->open.count ? told->open.items[told->open.count - 1].stack : 0;
-    if (told->reader->by_sampler)
-        open.stack = import_stack(told->reader->sink, around, make_frame(told, frame));
-    return vec_push(&told->open, open);
+    uint32_t around = emitter->open.count ? emitter->open.items[emitter->open.count - 1].stack : 0;
+    if (emitter->reader->by_sampler)
+        open.stack = import_stack(emitter->reader->sink, around, make_frame(emitter, frame));
+    return vec_push(&emitter->open, open);
 }
 
-static int emit_event(struct told *told, const struct from_speedscope_record *record)
+static int emit_event(struct emitter *emitter, const struct from_speedscope_record *record)
 {
-    struct import_sink *sink = told->reader->sink;
-    const struct open *top = told->open.count ? &told->open.items[told->open.count - 1] : NULL;
+    struct import_sink *sink = emitter->reader->sink;
+    const struct open *top =
+        emitter->open.count ? &emitter->open.items[emitter->open.count - 1] : NULL;
     int64_t time_ns;
-    if (!to_int(record->value * told->scale, &time_ns) || told->open.count >= OPEN_MAX) {
+    if (!to_int(record->value * emitter->scale, &time_ns) || emitter->open.count >= OPEN_MAX) {
         sink->left[LEFT_MALFORMED]++;
         return 0;
     }
-    int error = told->reader->by_sampler ? emit_sampled(told, time_ns) : 0;
+    int error = emitter->reader->by_sampler ? emit_sampled(emitter, time_ns) : 0;
     if (error || record->kind == SPEEDSCOPE_OPEN)
-        return error ? error : open_frame(told, record->node, time_ns);
+        return error ? error : open_frame(emitter, record->node, time_ns);
     if (!top || top->frame != record->node) {
         sink->left[LEFT_END_ALONE]++;
         return 0;
     }
-    told->open.count--;
-    return told->reader->by_sampler ? 0 : emit_range(told, top, time_ns);
+    emitter->open.count--;
+    return emitter->reader->by_sampler ? 0 : emit_range(emitter, top, time_ns);
 }
 
 /* ---- Profiles -------------------------------------------------------------------------------- */
 
 /* Frames still open at the end become unfinished ranges. */
-static int end_profile(struct told *told)
+static int end_profile(struct emitter *emitter)
 {
     int error = 0;
-    while (!error && told->open.count) {
-        told->reader->sink->left[LEFT_OPEN]++;
-        told->open.count--;
-        if (!told->reader->by_sampler)
-            error = emit_range(told, &told->open.items[told->open.count], INT64_MAX);
+    while (!error && emitter->open.count) {
+        emitter->reader->sink->left[LEFT_OPEN]++;
+        emitter->open.count--;
+        if (!emitter->reader->by_sampler)
+            error = emit_range(emitter, &emitter->open.items[emitter->open.count], INT64_MAX);
     }
     return error;
 }
 
 /* The thread of a profile. In files of annot, profile names are "THREAD: KIND". */
-static uint32_t find_thread(struct told *told, uint32_t index)
+static uint32_t find_thread(struct emitter *emitter, uint32_t index)
 {
-    struct import_sink *sink = told->reader->sink;
-    uint32_t name = told->reader->profiles.items[index].name;
+    struct import_sink *sink = emitter->reader->sink;
+    uint32_t name = emitter->reader->profiles.items[index].name;
     const struct trace_string text = *trace_string(sink->trace, name);
-    const char *colon = told->reader->by_annot ? memrchr(text.bytes, ':', text.length) : NULL;
+    const char *colon = emitter->reader->by_annot ? memrchr(text.bytes, ':', text.length) : NULL;
     struct import_id id = {.number = index + INT64_C(1)};
-    told->waits = colon && strcmp(colon, ": waits") == 0;
+    emitter->waits = colon && strcmp(colon, ": waits") == 0;
     if (colon && colon > text.bytes)
         id.text = name = import_string(sink, text.bytes, (size_t)(colon - text.bytes));
-    uint32_t thread = import_thread(sink, told->process, &id);
+    uint32_t thread = import_thread(sink, emitter->process, &id);
     if (!sink->error)
         trace_thread(sink->trace, thread)->name = name;
     return thread;
 }
 
-static int begin_profile(struct told *told, uint32_t index)
+static int begin_profile(struct emitter *emitter, uint32_t index)
 {
-    struct import_sink *sink = told->reader->sink;
-    const struct from_speedscope_profile *profile = &told->reader->profiles.items[index];
-    int error = told->profile ? end_profile(told) : 0;
-    told->profile = index + 1;
-    told->thread = find_thread(told, index);
+    struct import_sink *sink = emitter->reader->sink;
+    const struct from_speedscope_profile *profile = &emitter->reader->profiles.items[index];
+    int error = emitter->profile ? end_profile(emitter) : 0;
+    emitter->profile = index + 1;
+    emitter->thread = find_thread(emitter, index);
     if (error || sink->error)
         return error ? error : sink->error;
-    told->scale = profile->none    ? (double)import_unit_ns(sink, IMPORT_SAMPLE_NS)
-                  : profile->bytes ? 1
-                                   : profile->scale;
-    told->now = profile->start;
-    told->sample_index = -1;
+    emitter->scale = profile->no_unit ? (double)import_unit_ns(sink, IMPORT_SAMPLE_NS)
+                     : profile->bytes ? 1
+                                      : profile->scale;
+    emitter->now = profile->start;
+    emitter->sample_index = -1;
     return 0;
 }
 
-static int tell(struct told *told, int64_t place, const struct from_speedscope_record *record)
+static int tell(struct emitter *emitter, int64_t place, const struct from_speedscope_record *record)
 {
     int64_t index = place & ((INT64_C(1) << 40) - 1);
     uint32_t profile = (uint32_t)(place >> 40);
-    int error = told->profile == profile + 1 ? 0 : begin_profile(told, profile);
+    int error = emitter->profile == profile + 1 ? 0 : begin_profile(emitter, profile);
     if (error)
         return error;
     if (record->kind == SPEEDSCOPE_SAMPLE) {
-        told->sample_index = index;
-        told->node = record->node;
+        emitter->sample_index = index;
+        emitter->node = record->node;
         return 0;
     }
     if (record->kind != SPEEDSCOPE_WEIGHT)
-        return emit_event(told, record);
-    if (told->sample_index == index)
-        return emit_sample(told, record->value);
-    told->reader->sink->left[LEFT_MALFORMED]++;
+        return emit_event(emitter, record);
+    if (emitter->sample_index == index)
+        return emit_sample(emitter, record->value);
+    emitter->reader->sink->left[LEFT_MALFORMED]++;
     return 0;
 }
 
-static int emit_all(struct told *told)
+static int emit_all(struct emitter *emitter)
 {
     struct from_speedscope_record record = {0};
     struct sorter_key key;
     const void *bytes;
     uint32_t size;
-    int more, error = sorter_finish(told->reader->records);
-    while (!error && (more = sorter_next(told->reader->records, &key, &bytes, &size)) != 0) {
+    int more, error = sorter_finish(emitter->reader->records);
+    while (!error && (more = sorter_next(emitter->reader->records, &key, &bytes, &size)) != 0) {
         if (more == 1)
             memcpy(&record, bytes, sizeof(record));
-        error = more < 0 ? more : tell(told, key.first, &record);
+        error = more < 0 ? more : tell(emitter, key.first, &record);
     }
-    return error ? error : end_profile(told);
+    return error ? error : end_profile(emitter);
 }
 
-static void note_unit(struct told *told)
+static void note_unit(struct emitter *emitter)
 {
-    struct import_sink *sink = told->reader->sink;
+    struct import_sink *sink = emitter->reader->sink;
     char text[160], unit[NUMBER_TEXT_SIZE];
-    bool none = false;
-    for (size_t i = 0; i < told->reader->profiles.count; i++)
-        none = none || told->reader->profiles.items[i].none;
-    if (!none || told->reader->by_memray)
+    bool without_unit = false;
+    for (size_t i = 0; i < emitter->reader->profiles.count; i++)
+        without_unit = without_unit || emitter->reader->profiles.items[i].no_unit;
+    if (!without_unit || emitter->reader->by_memray)
         return;
     int64_t unit_ns = import_unit_ns(sink, IMPORT_SAMPLE_NS);
     snprintf(text, sizeof(text), "the file has no unit: 1 is taken as %s of CPU time%s",
@@ -372,20 +373,20 @@ static void note_unit(struct told *told)
 /* Sends all records to the sink. 0 or -errno. */
 static int from_speedscope_emit(struct from_speedscope *reader)
 {
-    struct told told = {.reader = reader};
+    struct emitter emitter = {.reader = reader};
     struct import_sink *sink = reader->sink;
     const struct import_id one = {.number = 1};
-    told.process = import_process(sink, &one);
+    emitter.process = import_process(sink, &one);
     if (sink->error)
         return sink->error;
-    trace_process(sink->trace, told.process)->name =
+    trace_process(sink->trace, emitter.process)->name =
         reader->name ? reader->name : import_text(sink, text_base_name(sink->options->source));
-    note_unit(&told);
-    int error = make_stacks(&told);
+    note_unit(&emitter);
+    int error = make_stacks(&emitter);
     if (!error)
-        error = emit_all(&told);
-    vec_free(&told.stacks);
-    vec_free(&told.open);
+        error = emit_all(&emitter);
+    vec_free(&emitter.stacks);
+    vec_free(&emitter.open);
     return error ? error : sink->error;
 }
 
@@ -533,13 +534,13 @@ static void take_unit(struct from_speedscope_profile *profile, const struct json
         if (json_is(token, units[i].name))
             profile->scale = units[i].ns;
     profile->bytes = json_is(token, "bytes");
-    profile->none = !profile->bytes && profile->scale == 0;
+    profile->no_unit = !profile->bytes && profile->scale == 0;
 }
 
 static int read_profile(struct from_speedscope *reader, const struct json_token *first,
                         int64_t index)
 {
-    const struct from_speedscope_profile fresh = {.none = true};
+    const struct from_speedscope_profile fresh = {.no_unit = true};
     char key[JSON_KEY_SIZE];
     struct json_token token;
     int more = 0, error = 0;

@@ -264,7 +264,7 @@ static int place_samples(struct v8_profiles *profiles)
 
 /* True if an earlier profile of the same thread overlaps in time; its samples were already
  * reported. */
-static bool is_told(const struct v8_profiles *profiles, uint32_t profile)
+static bool is_repeated(const struct v8_profiles *profiles, uint32_t profile)
 {
     const struct v8_profile *of = &profiles->items.items[profile];
     for (uint32_t i = 0; i < profile; i++) {
@@ -283,8 +283,8 @@ static bool is_idle(const struct v8_profiles *profiles, uint32_t profile, const 
 }
 
 /* Reports a sample that lasts until `end_ns`: CPU time, or idle time of V8. */
-static int tell(struct v8_profiles *profiles, uint32_t profile, const struct met *met,
-                int64_t end_ns)
+static int emit_sample(struct v8_profiles *profiles, uint32_t profile, const struct met *met,
+                       int64_t end_ns)
 {
     struct v8_node *node = find_node(profiles, profile, met->node);
     int64_t values[2] = {end_ns - met->time_ns, 0};
@@ -316,7 +316,7 @@ static int emit_samples(struct v8_profiles *profiles)
 {
     struct met before = {0}, met;
     int64_t profile = -1;
-    bool told = false;
+    bool repeated = false;
     struct sorter_key key;
     const void *bytes;
     uint32_t size;
@@ -326,21 +326,21 @@ static int emit_samples(struct v8_profiles *profiles)
         bool same = key.first == profile;
         if (same && is_idle(profiles, (uint32_t)profile, &before) &&
             is_idle(profiles, (uint32_t)profile, &met)) { /* still the same wait */
-            profiles->overlapping += told;
+            profiles->overlapping += repeated;
             continue;
         }
-        if (profile >= 0 && !told)
-            error = tell(profiles, (uint32_t)profile, &before,
-                         same ? met.time_ns : end_of(profiles, (uint32_t)profile, &before));
+        if (profile >= 0 && !repeated)
+            error = emit_sample(profiles, (uint32_t)profile, &before,
+                                same ? met.time_ns : end_of(profiles, (uint32_t)profile, &before));
         if (!same)
-            told = is_told(profiles, (uint32_t)key.first);
-        profiles->overlapping += told;
+            repeated = is_repeated(profiles, (uint32_t)key.first);
+        profiles->overlapping += repeated;
         profile = key.first;
         before = met;
     }
-    if (!error && profile >= 0 && !told)
-        error = tell(profiles, (uint32_t)profile, &before,
-                     end_of(profiles, (uint32_t)profile, &before));
+    if (!error && profile >= 0 && !repeated)
+        error = emit_sample(profiles, (uint32_t)profile, &before,
+                            end_of(profiles, (uint32_t)profile, &before));
     return error ? error : more;
 }
 

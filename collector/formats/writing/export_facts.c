@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILTERS_TOLD = 100, COMM_SHOWN = 48 /* 15 bytes, each replaced by U+FFFD */ };
+enum { FILTERS_SHOWN = 100, COMM_SHOWN = 48 /* 15 bytes, each replaced by U+FFFD */ };
 
 struct visit {
     const struct trace *trace;
@@ -68,7 +68,7 @@ static void emit_refusals(const struct visit *visit)
 /* Each change of the filter; the first from the start. */
 static void emit_filters(const struct visit *visit)
 {
-    for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_TOLD; i++) {
+    for (uint32_t i = 0; i < trace_filter_count(visit->trace) && i < FILTERS_SHOWN; i++) {
         const struct trace_filter *filter = trace_filter_get(visit->trace, i);
         int64_t after_ns = filter->time_ns - trace_begin_ns(visit->trace);
         char name[64] = "filter";

@@ -36,16 +36,17 @@ static int allocate(struct export_ids *ids, uint32_t processes, uint32_t threads
     return whole ? 0 : -ENOMEM;
 }
 
-/* Takes the wished number if it is free, else a synthetic one. 0 or -ENOMEM. */
-static int take_number(struct numbering *n, int32_t wish, uint32_t *ret_number)
+/* Takes the preferred number if it is free, else a synthetic one. 0 or -ENOMEM. */
+static int take_number(struct numbering *n, int32_t preferred, uint32_t *ret_number)
 {
-    bool usable = wish > 0 && wish < EXPORT_SYNTHETIC_ID && !map64_find(&n->used, (uint64_t)wish);
+    bool usable = preferred > 0 && preferred < EXPORT_SYNTHETIC_ID &&
+                  !map64_find(&n->used, (uint64_t)preferred);
     if (!usable) {
         *ret_number = n->ids->next_synthetic++;
         return 0;
     }
-    *ret_number = (uint32_t)wish;
-    return map64_put(&n->used, (uint64_t)wish, 1);
+    *ret_number = (uint32_t)preferred;
+    return map64_put(&n->used, (uint64_t)preferred, 1);
 }
 
 static int number_thread(struct numbering *n, uint32_t thread, uint32_t *next_rank)

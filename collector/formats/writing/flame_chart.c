@@ -191,12 +191,12 @@ int flame_chart_add(struct flame_chart *chart, const struct sample *sample)
 static int finish_thread(struct flame_chart *chart, uint32_t thread)
 {
     const struct flame_thread *state = &chart->threads[thread];
-    static const struct functions none;
+    static const struct functions no_functions;
     if (!chart->waits && !state->waited)
         return end_down_to(chart, thread, 0, end_of_known(state, INT64_MAX));
     if (!chart->waits || state->gone)
         return end_down_to(chart, thread, 0, state->last_ns);
-    int error = end_wait(chart, thread, &none);
+    int error = end_wait(chart, thread, &no_functions);
     if (error || !state->seen)
         return error;
     int64_t end_ns = thread_last_ns(chart->trace, thread, state->last_ns, chart->to_ns);

@@ -166,10 +166,10 @@ const char *gpu_copy_direction(const struct gpu_keys *keys, const struct event *
         {"copy array to device", "AtoD"},  {"copy device to array", "DtoA"},
     };
 
-    const char *told = gpu_value_text(keys, gpu_value_find(keys, args, GPU_VALUE_DIRECTION));
+    const char *direction = gpu_value_text(keys, gpu_value_find(keys, args, GPU_VALUE_DIRECTION));
     const char *name = trace_string(keys->trace, event->name)->bytes;
-    if (told[0])
-        return told;
+    if (direction[0])
+        return direction;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(name, known[i].name) == 0)
             return known[i].direction;

@@ -93,9 +93,10 @@ int64_t profile_frames_stack(struct profile_frames *frames, uint32_t stack, uint
     }
     if (count > 0)
         return count;
-    int64_t none = profile_frames_add(frames, &(struct profile_frame){PROFILE_NO_STACK, 0, 0});
-    ret_frames[0] = none < 0 ? 0 : (uint32_t)none;
-    return none < 0 ? none : 1;
+    int64_t frame_number =
+        profile_frames_add(frames, &(struct profile_frame){PROFILE_NO_STACK, 0, 0});
+    ret_frames[0] = frame_number < 0 ? 0 : (uint32_t)frame_number;
+    return frame_number < 0 ? frame_number : 1;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */

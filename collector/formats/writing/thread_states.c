@@ -65,12 +65,12 @@ int64_t thread_gone_ns(const struct trace *trace, uint32_t thread, int64_t last_
     int64_t period_ns = NS_PER_SECOND / (frequency ? frequency : 1);
     int64_t end_ns = process && process->end != PROCESS_RUNNING ? process->end_ns : 0;
     int64_t limit_ns = end_ns > 0 ? end_ns : session_end_ns(trace);
-    bool told = entry->serial == 0 && entry->last_ns > entry->first_ns; /* has no annotations */
-    int64_t seen_ns = told ? entry->last_ns : last_ns + 2 * period_ns;
+    bool sampled = entry->serial == 0 && entry->last_ns > entry->first_ns; /* has no annotations */
+    int64_t seen_ns = sampled ? entry->last_ns : last_ns + 2 * period_ns;
     if (entry->last_ns > seen_ns)
         seen_ns = entry->last_ns;
     bool silent = runs && seen_ns + period_ns < limit_ns;
-    return (told && seen_ns < limit_ns) || silent ? seen_ns : end_ns;
+    return (sampled && seen_ns < limit_ns) || silent ? seen_ns : end_ns;
 }
 
 int64_t thread_last_ns(const struct trace *trace, uint32_t thread, int64_t last_ns, int64_t to_ns)
