@@ -42,7 +42,7 @@ EXCEPTIONS = {("tools/open/file_server.c", "parameters"): "a callback of libmicr
 # allowed header are allowed as well, so base is implied by model. Wings point down only: ground
 # (base, model), then recording and machine, live, analysis, formats, page, tools.
 GROUND = ["collector/base", "collector/model"]
-RECORDING = ["collector/recording/store", "collector/recording/read"]
+RECORDING = ["collector/recording/" + name for name in ("store", "read", "rows")]
 MACHINE = ["collector/machine/" + name for name in ("elf", "unwind", "symbol", "python")]
 SESSION = ["collector/live/" + name for name in ("lives", "intake", "sample")]
 LIVE = ["libannot/wire", *GROUND, *RECORDING, *MACHINE, *SESSION]
@@ -61,6 +61,7 @@ INCLUDES = {
     "collector/model": ["collector/base"],
     "collector/recording/store": GROUND,
     "collector/recording/read": ["collector/recording/store", *GROUND],
+    "collector/recording/rows": ["collector/recording/store", "collector/recording/read", *GROUND],
     "collector/machine/elf": ["collector/base"],
     "collector/machine/unwind": ["collector/machine/elf", *GROUND],
     "collector/machine/symbol": ["collector/machine/elf", "collector/base"],

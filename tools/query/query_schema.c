@@ -19,10 +19,10 @@ static size_t width_of_output(void)
     return width ? width : WIDTH_DEFAULT;
 }
 
-static void print_columns(const struct query_column *columns)
+static void print_columns(const struct schema_column *columns)
 {
     const size_t before = INDENT + NAME_WIDTH + 1 + TYPE_WIDTH + 1;
-    for (const struct query_column *column = columns; column->name; column++) {
+    for (const struct schema_column *column = columns; column->name; column++) {
         const char *type = column->type[0] ? column->type : "any";
         printf("%*s%-*s %-*s ", INDENT, "", NAME_WIDTH, column->name, TYPE_WIDTH, type);
         size_t longer = strlen(column->name) > NAME_WIDTH ? strlen(column->name) - NAME_WIDTH : 0;
@@ -36,7 +36,7 @@ static void print_columns(const struct query_column *columns)
 static int print_report_tables(struct query *query)
 {
     for (const char *const *name = query_report_names; *name; name++) {
-        const struct query_column *columns;
+        const struct schema_column *columns;
         int error = query_report_columns(query, *name, &columns);
         if (error == -ENOENT)
             continue;

@@ -9,6 +9,7 @@
 #define ANNOT_QUERY_H
 
 #include "pass.h"
+#include "row_schema.h"
 #include "store.h"
 
 #include <signal.h>
@@ -16,22 +17,15 @@
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-struct query_column {
-    const char *name; /* NULL ends a list */
-    const char *type; /* "INTEGER", "REAL", "TEXT"; "": various */
-    const char *help;
-    uint8_t bound; /* effect of a condition on the pass: query_state.h */
-};
-
 struct query_rows;
 
 struct query_table {
     const char *name;
     const char *help;
-    const struct query_column *columns;
-    const struct query_rows *rows; /* query_state.h */
-    unsigned kind;                 /* selects one of the tables of `rows` */
-    bool id_is_row;                /* the first column is the number of the row */
+    const struct schema_column *columns; /* one without a name ends them */
+    const struct query_rows *rows;       /* query_state.h */
+    unsigned kind;                       /* selects one of the tables of `rows` */
+    bool id_is_row;                      /* the first column is the number of the row */
 };
 
 /* NULL ends the list. Does not contain the tables of the report: their names are "report_" followed
@@ -103,6 +97,6 @@ const struct store_reader *query_reader(const struct query *query);
  * call reads the whole recording. -ENOENT: this recording's report has no such table. `columns` are
  * owned by the query. */
 int query_report_columns(struct query *query, const char *name,
-                         const struct query_column **ret_columns);
+                         const struct schema_column **ret_columns);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "query_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct query_cell string_cell(const struct trace *trace, uint32_t ordinal)
@@ -42,6 +43,48 @@ void put_cell(sqlite3_context *context, struct query_cell cell)
         sqlite3_result_int64(context, cell.integer);
     else if (cell.type == QUERY_TEXT)
         sqlite3_result_text(context, cell.bytes, (int)cell.size, SQLITE_STATIC);
+}
+
+struct query_cell cell_of_schema(const struct trace *trace, struct schema_cell cell)
+{
+    if (cell.kind == SCHEMA_INTEGER)
+        return integer_cell(cell.integer);
+    if (cell.kind == SCHEMA_STRING)
+        return string_cell(trace, cell.string);
+    return constant_cell(cell.kind == SCHEMA_CONSTANT ? cell.constant : NULL);
+}
+
+static void put_bits(sqlite3_context *context, const char *format, uint64_t bits)
+{
+    char text[32];
+    int length = snprintf(text, sizeof(text), format, (unsigned long long)bits);
+    put_copy(context, text, (size_t)length);
+}
+
+void put_schema(sqlite3_context *context, const struct trace *trace, struct schema_cell cell)
+{
+    switch ((enum schema_cell_kind)cell.kind) {
+    case SCHEMA_NULL:
+        break;
+    case SCHEMA_INTEGER:
+        put_integer(context, cell.integer);
+        break;
+    case SCHEMA_REAL:
+        sqlite3_result_double(context, cell.real);
+        break;
+    case SCHEMA_STRING:
+        sqlite3_result_text(context, trace_string(trace, cell.string)->bytes, -1, SQLITE_STATIC);
+        break;
+    case SCHEMA_CONSTANT:
+        put_constant(context, cell.constant);
+        break;
+    case SCHEMA_ID:
+        put_bits(context, "0x%llx", cell.bits);
+        break;
+    case SCHEMA_COLOR:
+        put_bits(context, "#%08llx", cell.bits);
+        break;
+    }
 }
 
 void put_string(sqlite3_context *context, const struct trace *trace, uint32_t ordinal)

@@ -27,6 +27,10 @@ struct query_cell string_cell(const struct trace *trace, uint32_t ordinal); /* 0
 struct query_cell constant_cell(const char *text);
 void put_cell(sqlite3_context *context, struct query_cell cell);
 
+/* Cells of the schema's columns. cell_of_schema: integers, strings and constants only. */
+struct query_cell cell_of_schema(const struct trace *trace, struct schema_cell cell);
+void put_schema(sqlite3_context *context, const struct trace *trace, struct schema_cell cell);
+
 /* The owner of an event or sample, by its thread. */
 enum owner_part { OWNER_PROCESS, OWNER_THREAD, OWNER_PID, OWNER_TID };
 

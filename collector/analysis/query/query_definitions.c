@@ -47,24 +47,24 @@ enum {
     RECORDING_BYTES,
 };
 
-static const struct query_column recording_columns[] = {
-    {"path", "TEXT", "as it was named", BOUND_NONE},
-    {"command", "TEXT", "what was recorded; NULL: not known", BOUND_NONE},
-    {"directory", "TEXT", "where the command was begun", BOUND_NONE},
-    {"host", "TEXT", "name of the machine", BOUND_NONE},
-    {"kernel", "TEXT", "its kernel", BOUND_NONE},
-    {"annot_version", "TEXT", "what recorded it", BOUND_NONE},
+static const struct schema_column recording_columns[] = {
+    {"path", "TEXT", "as it was named", BOUND_NONE, NULL},
+    {"command", "TEXT", "what was recorded; NULL: not known", BOUND_NONE, NULL},
+    {"directory", "TEXT", "where the command was begun", BOUND_NONE, NULL},
+    {"host", "TEXT", "name of the machine", BOUND_NONE, NULL},
+    {"kernel", "TEXT", "its kernel", BOUND_NONE, NULL},
+    {"annot_version", "TEXT", "what recorded it", BOUND_NONE, NULL},
     {"begin_realtime_ns", "INTEGER",
-     "nanoseconds from 1970 to the time that other times count from", BOUND_NONE},
-    {"duration_ns", "INTEGER", "of the recording; NULL: it did not end in order", BOUND_NONE},
-    {"processor_count", "INTEGER", "that the command might use at once", BOUND_NONE},
-    {"sampling", "TEXT", "how threads were sampled", BOUND_NONE},
-    {"frequency_hz", "INTEGER", "samples a second of CPU time", BOUND_NONE},
-    {"off_cpu", "INTEGER", "1: waits were recorded", BOUND_NONE},
-    {"complete", "INTEGER", "1: it has its end", BOUND_NONE},
-    {"event_count", "INTEGER", "records", BOUND_NONE},
-    {"sample_count", "INTEGER", "samples of all sets", BOUND_NONE},
-    {"file_bytes", "INTEGER", "size of its files", BOUND_NONE},
+     "nanoseconds from 1970 to the time that other times count from", BOUND_NONE, NULL},
+    {"duration_ns", "INTEGER", "of the recording; NULL: it did not end in order", BOUND_NONE, NULL},
+    {"processor_count", "INTEGER", "that the command might use at once", BOUND_NONE, NULL},
+    {"sampling", "TEXT", "how threads were sampled", BOUND_NONE, NULL},
+    {"frequency_hz", "INTEGER", "samples a second of CPU time", BOUND_NONE, NULL},
+    {"off_cpu", "INTEGER", "1: waits were recorded", BOUND_NONE, NULL},
+    {"complete", "INTEGER", "1: it has its end", BOUND_NONE, NULL},
+    {"event_count", "INTEGER", "records", BOUND_NONE, NULL},
+    {"sample_count", "INTEGER", "samples of all sets", BOUND_NONE, NULL},
+    {"file_bytes", "INTEGER", "size of its files", BOUND_NONE, NULL},
     {0},
 };
 
@@ -137,24 +137,25 @@ enum {
     PROCESS_NOTE,
 };
 
-static const struct query_column process_columns[] = {
-    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID},
-    {"pid", "INTEGER", "process ID; several in turn may have had it", BOUND_NONE},
-    {"parent", "INTEGER", "processes.id of its parent; NULL: not recorded", BOUND_NONE},
-    {"parent_pid", "INTEGER", "process ID of its parent; NULL: not known", BOUND_NONE},
-    {"label", "TEXT", "what reports call it", BOUND_NONE},
-    {"name", "TEXT", "as it named itself; NULL: it did not", BOUND_NONE},
-    {"comm", "TEXT", "the kernel's short name", BOUND_NONE},
-    {"command", "TEXT", "its arguments", BOUND_NONE},
-    {"host", "TEXT", "name of its machine", BOUND_NONE},
-    {"begin_ns", "INTEGER", "when it began; NULL: not known", BOUND_NONE},
-    {"end_ns", "INTEGER", "when it ended; NULL: it did not, or that is not known", BOUND_NONE},
-    {"ended", "TEXT", "how: \"exit 0\", \"SIGKILL\", \"still running\", ...", BOUND_NONE},
-    {"forked", "INTEGER", "1: from its parent, without exec", BOUND_NONE},
-    {"uid", "INTEGER", "user ID", BOUND_NONE},
-    {"event_count", "INTEGER", "records in the recording", BOUND_NONE},
-    {"lost_count", "INTEGER", "records that are missing", BOUND_NONE},
-    {"note", "TEXT", "its last word; NULL: none", BOUND_NONE},
+static const struct schema_column process_columns[] = {
+    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID, NULL},
+    {"pid", "INTEGER", "process ID; several in turn may have had it", BOUND_NONE, NULL},
+    {"parent", "INTEGER", "processes.id of its parent; NULL: not recorded", BOUND_NONE, NULL},
+    {"parent_pid", "INTEGER", "process ID of its parent; NULL: not known", BOUND_NONE, NULL},
+    {"label", "TEXT", "what reports call it", BOUND_NONE, NULL},
+    {"name", "TEXT", "as it named itself; NULL: it did not", BOUND_NONE, NULL},
+    {"comm", "TEXT", "the kernel's short name", BOUND_NONE, NULL},
+    {"command", "TEXT", "its arguments", BOUND_NONE, NULL},
+    {"host", "TEXT", "name of its machine", BOUND_NONE, NULL},
+    {"begin_ns", "INTEGER", "when it began; NULL: not known", BOUND_NONE, NULL},
+    {"end_ns", "INTEGER", "when it ended; NULL: it did not, or that is not known", BOUND_NONE,
+     NULL},
+    {"ended", "TEXT", "how: \"exit 0\", \"SIGKILL\", \"still running\", ...", BOUND_NONE, NULL},
+    {"forked", "INTEGER", "1: from its parent, without exec", BOUND_NONE, NULL},
+    {"uid", "INTEGER", "user ID", BOUND_NONE, NULL},
+    {"event_count", "INTEGER", "records in the recording", BOUND_NONE, NULL},
+    {"lost_count", "INTEGER", "records that are missing", BOUND_NONE, NULL},
+    {"note", "TEXT", "its last word; NULL: none", BOUND_NONE, NULL},
     {0},
 };
 
@@ -257,16 +258,16 @@ enum {
     THREAD_LOST,
 };
 
-static const struct query_column thread_columns[] = {
-    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID},
-    {"process", "INTEGER", "processes.id", BOUND_NONE},
-    {"tid", "INTEGER", "thread ID", BOUND_NONE},
-    {"label", "TEXT", "what reports call it", BOUND_NONE},
-    {"name", "TEXT", "as it named itself; NULL: it did not", BOUND_NONE},
-    {"first_ns", "INTEGER", "its first event; NULL: it had none", BOUND_NONE},
-    {"last_ns", "INTEGER", "its last event; NULL: it had none", BOUND_NONE},
-    {"event_count", "INTEGER", "its records in the recording", BOUND_NONE},
-    {"lost_count", "INTEGER", "its records that are missing", BOUND_NONE},
+static const struct schema_column thread_columns[] = {
+    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID, NULL},
+    {"process", "INTEGER", "processes.id", BOUND_NONE, NULL},
+    {"tid", "INTEGER", "thread ID", BOUND_NONE, NULL},
+    {"label", "TEXT", "what reports call it", BOUND_NONE, NULL},
+    {"name", "TEXT", "as it named itself; NULL: it did not", BOUND_NONE, NULL},
+    {"first_ns", "INTEGER", "its first event; NULL: it had none", BOUND_NONE, NULL},
+    {"last_ns", "INTEGER", "its last event; NULL: it had none", BOUND_NONE, NULL},
+    {"event_count", "INTEGER", "its records in the recording", BOUND_NONE, NULL},
+    {"lost_count", "INTEGER", "its records that are missing", BOUND_NONE, NULL},
     {0},
 };
 
@@ -298,14 +299,15 @@ static void put_thread(struct query *query, uint32_t row, unsigned column, sqlit
 
 enum { LANE_ID, LANE_KIND, LANE_OWNER, LANE_NAME, LANE_PATH, LANE_PARENT, LANE_OWN_ID };
 
-static const struct query_column lane_columns[] = {
-    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID},
-    {"kind", "TEXT", "\"track\", \"queue\", \"cpu\", \"device\"", BOUND_NONE},
-    {"process", "INTEGER", "processes.id of the first process that emitted on it", BOUND_NONE},
-    {"name", "TEXT", "what it is called", BOUND_NONE},
-    {"path", "TEXT", "with the names of those above it: \"requests/request 17\"", BOUND_NONE},
-    {"parent", "INTEGER", "lanes.id of the one above it; NULL: none", BOUND_NONE},
-    {"track_id", "TEXT", "as the programs know it: \"0x1f\"", BOUND_NONE},
+static const struct schema_column lane_columns[] = {
+    {"id", "INTEGER", "what the other tables call it, from 0", BOUND_ID, NULL},
+    {"kind", "TEXT", "\"track\", \"queue\", \"cpu\", \"device\"", BOUND_NONE, NULL},
+    {"process", "INTEGER", "processes.id of the first process that emitted on it", BOUND_NONE,
+     NULL},
+    {"name", "TEXT", "what it is called", BOUND_NONE, NULL},
+    {"path", "TEXT", "with the names of those above it: \"requests/request 17\"", BOUND_NONE, NULL},
+    {"parent", "INTEGER", "lanes.id of the one above it; NULL: none", BOUND_NONE, NULL},
+    {"track_id", "TEXT", "as the programs know it: \"0x1f\"", BOUND_NONE, NULL},
     {0},
 };
 
@@ -350,14 +352,16 @@ enum {
     DEVICE_PCI
 };
 
-static const struct query_column device_columns[] = {
-    {"id", "INTEGER", "a number, from 0", BOUND_ID},
-    {"device", "INTEGER", "the same in all rows of one device of a host", BOUND_NONE},
-    {"lane", "INTEGER", "lanes.id of a program's; NULL: it is what counters are about", BOUND_NONE},
-    {"thread", "INTEGER", "threads.id that has its counters; NULL: it is a program's", BOUND_NONE},
-    {"uuid", "TEXT", "\"GPU-...\", of an instance \"MIG-...\"; NULL: not known", BOUND_NONE},
-    {"whole_uuid", "TEXT", "of an instance, that of the whole device; else NULL", BOUND_NONE},
-    {"pci", "TEXT", "where on the bus: \"0000:1a:00.0\"; NULL: not known", BOUND_NONE},
+static const struct schema_column device_columns[] = {
+    {"id", "INTEGER", "a number, from 0", BOUND_ID, NULL},
+    {"device", "INTEGER", "the same in all rows of one device of a host", BOUND_NONE, NULL},
+    {"lane", "INTEGER", "lanes.id of a program's; NULL: it is what counters are about", BOUND_NONE,
+     NULL},
+    {"thread", "INTEGER", "threads.id that has its counters; NULL: it is a program's", BOUND_NONE,
+     NULL},
+    {"uuid", "TEXT", "\"GPU-...\", of an instance \"MIG-...\"; NULL: not known", BOUND_NONE, NULL},
+    {"whole_uuid", "TEXT", "of an instance, that of the whole device; else NULL", BOUND_NONE, NULL},
+    {"pci", "TEXT", "where on the bus: \"0000:1a:00.0\"; NULL: not known", BOUND_NONE, NULL},
     {0},
 };
 
@@ -387,10 +391,11 @@ static void put_device(struct query *query, uint32_t row, unsigned column, sqlit
 
 /* ---- Facts, frames, stacks ------------------------------------------------------------------- */
 
-static const struct query_column fact_columns[] = {
-    {"name", "TEXT", "what it says", BOUND_NONE},
-    {"kind", "TEXT", "\"count\"; \"loss\": data that is missing; \"note\": so often", BOUND_NONE},
-    {"value", "INTEGER", "the number", BOUND_NONE},
+static const struct schema_column fact_columns[] = {
+    {"name", "TEXT", "what it says", BOUND_NONE, NULL},
+    {"kind", "TEXT", "\"count\"; \"loss\": data that is missing; \"note\": so often", BOUND_NONE,
+     NULL},
+    {"value", "INTEGER", "the number", BOUND_NONE, NULL},
     {0},
 };
 
@@ -410,16 +415,16 @@ static void put_fact(struct query *query, uint32_t row, unsigned column, sqlite3
         put_integer(context, (int64_t)fact->value);
 }
 
-static const struct query_column frame_columns[] = {
-    {"id", "INTEGER", "what the other tables call it, from 1", BOUND_ID},
-    {"function", "TEXT", "what its function is called", BOUND_NONE},
-    {"file", "TEXT", "its source; NULL: not known", BOUND_NONE},
-    {"line", "INTEGER", "the line; NULL: not known", BOUND_NONE},
-    {"owner", "TEXT", "whose it is: \"own\", \"library\", \"stdlib\", ...", BOUND_NONE},
+static const struct schema_column frame_columns[] = {
+    {"id", "INTEGER", "what the other tables call it, from 1", BOUND_ID, NULL},
+    {"function", "TEXT", "what its function is called", BOUND_NONE, NULL},
+    {"file", "TEXT", "its source; NULL: not known", BOUND_NONE, NULL},
+    {"line", "INTEGER", "the line; NULL: not known", BOUND_NONE, NULL},
+    {"owner", "TEXT", "whose it is: \"own\", \"library\", \"stdlib\", ...", BOUND_NONE, NULL},
     {"kind", "TEXT", "\"native\", \"python\", \"kernel\", \"jit\", \"collector\", \"note\"",
-     BOUND_NONE},
-    {"module", "TEXT", "the file of native code; NULL: none", BOUND_NONE},
-    {"first_line", "INTEGER", "of the function; NULL: not known", BOUND_NONE},
+     BOUND_NONE, NULL},
+    {"module", "TEXT", "the file of native code; NULL: none", BOUND_NONE, NULL},
+    {"first_line", "INTEGER", "of the function; NULL: not known", BOUND_NONE, NULL},
     {0},
 };
 
@@ -436,10 +441,10 @@ static void put_frame_of(struct query *query, uint32_t row, unsigned column,
         put_cell(context, frame_cell(query, row, (enum frame_part)(FRAME_FUNCTION + column - 1)));
 }
 
-static const struct query_column stack_columns[] = {
-    {"id", "INTEGER", "what the other tables call it, from 1", BOUND_ID},
-    {"parent", "INTEGER", "stacks.id of its caller; NULL: it is a root", BOUND_NONE},
-    {"frame", "INTEGER", "frames.id of the innermost frame", BOUND_NONE},
+static const struct schema_column stack_columns[] = {
+    {"id", "INTEGER", "what the other tables call it, from 1", BOUND_ID, NULL},
+    {"parent", "INTEGER", "stacks.id of its caller; NULL: it is a root", BOUND_NONE, NULL},
+    {"frame", "INTEGER", "frames.id of the innermost frame", BOUND_NONE, NULL},
     {0},
 };
 

@@ -86,17 +86,17 @@ enum { STACK_DEPTH_MAX = 1 << 16 };
 
 enum { AT_STACK, AT_DEPTH, AT_INSIDE, AT_FRAME, AT_PARTS };
 
-static const struct query_column stack_frame_columns[] = {
-    {"stack", "INTEGER", "stacks.id, samples.stack", BOUND_ID},
-    {"depth", "INTEGER", "frames around it: 0 is the outermost", BOUND_NONE},
-    {"inside", "INTEGER", "frames inside of it: 0 is the innermost", BOUND_NONE},
-    {"frame", "INTEGER", "frames.id", BOUND_NONE},
-    {"function", "TEXT", "what its function is called", BOUND_NONE},
-    {"file", "TEXT", "its source; NULL: not known", BOUND_NONE},
-    {"line", "INTEGER", "the line; NULL: not known", BOUND_NONE},
-    {"owner", "TEXT", "whose it is: \"own\", \"library\", \"stdlib\", ...", BOUND_NONE},
-    {"kind", "TEXT", "\"native\", \"python\", \"kernel\", ...", BOUND_NONE},
-    {"module", "TEXT", "the file of native code; NULL: none", BOUND_NONE},
+static const struct schema_column stack_frame_columns[] = {
+    {"stack", "INTEGER", "stacks.id, samples.stack", BOUND_ID, NULL},
+    {"depth", "INTEGER", "frames around it: 0 is the outermost", BOUND_NONE, NULL},
+    {"inside", "INTEGER", "frames inside of it: 0 is the innermost", BOUND_NONE, NULL},
+    {"frame", "INTEGER", "frames.id", BOUND_NONE, NULL},
+    {"function", "TEXT", "what its function is called", BOUND_NONE, NULL},
+    {"file", "TEXT", "its source; NULL: not known", BOUND_NONE, NULL},
+    {"line", "INTEGER", "the line; NULL: not known", BOUND_NONE, NULL},
+    {"owner", "TEXT", "whose it is: \"own\", \"library\", \"stdlib\", ...", BOUND_NONE, NULL},
+    {"kind", "TEXT", "\"native\", \"python\", \"kernel\", ...", BOUND_NONE, NULL},
+    {"module", "TEXT", "the file of native code; NULL: none", BOUND_NONE, NULL},
     {0},
 };
 

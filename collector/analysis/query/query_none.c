@@ -48,7 +48,7 @@ const struct store_reader *query_reader(const struct query *query)
 }
 
 int query_report_columns(struct query *query, const char *name,
-                         const struct query_column **ret_columns)
+                         const struct schema_column **ret_columns)
 {
     (void)query;
     (void)name;

@@ -64,7 +64,7 @@ struct query_report {
     struct store_reader *reader;
     struct report *report;
     struct pass_selection selection;
-    struct query_column columns[REPORT_TABLES_MAX][TABLE_COLUMNS_MAX + COLUMNS_BEFORE + 1];
+    struct schema_column columns[REPORT_TABLES_MAX][TABLE_COLUMNS_MAX + COLUMNS_BEFORE + 1];
     uint8_t of_column[REPORT_TABLES_MAX][TABLE_COLUMNS_MAX + COLUMNS_BEFORE];
 };
 
@@ -83,20 +83,21 @@ static const char *help_of(const struct table_column *column)
 static void describe(struct query_report *made, unsigned index)
 {
     const struct table *table = report_table(made->report, index);
-    struct query_column *columns = made->columns[index];
+    struct schema_column *columns = made->columns[index];
     unsigned count = 0;
-    columns[count++] = (struct query_column){
-        "row_rest", "TEXT", "what is in no other row: its name; NULL: it is a row", BOUND_NONE};
-    columns[count++] = (struct query_column){
+    columns[count++] = (struct schema_column){
+        "row_rest", "TEXT", "what is in no other row: its name; NULL: it is a row", BOUND_NONE,
+        NULL};
+    columns[count++] = (struct schema_column){
         "row_part", "INTEGER", "1: a part of the last row that is none, which has its numbers too",
-        BOUND_NONE};
+        BOUND_NONE, NULL};
     for (unsigned i = 0; i < table->column_count; i++) {
         const struct table_column *column = &table->columns[i];
         if (!column->name || column->type == COLUMN_SHARE)
             continue;
         made->of_column[index][count] = (uint8_t)i;
-        columns[count++] =
-            (struct query_column){column->name, type_of(column), help_of(column), BOUND_NONE};
+        columns[count++] = (struct schema_column){column->name, type_of(column), help_of(column),
+                                                  BOUND_NONE, NULL};
     }
 }
 
@@ -159,7 +160,7 @@ static unsigned find(const struct query_report *made, const char *name)
 }
 
 int query_report_columns(struct query *query, const char *name,
-                         const struct query_column **ret_columns)
+                         const struct schema_column **ret_columns)
 {
     struct query_report *made = report_of(query);
     if (!made)

@@ -61,62 +61,63 @@ enum {
 };
 
 #define SHARED_COLUMNS(begin, begin_help, end_help)                                                \
-    [SAMPLE_PROCESS] = {"process", "INTEGER", "processes.id", BOUND_PROCESS},                      \
-    [SAMPLE_THREAD] = {"thread", "INTEGER", "threads.id", BOUND_THREAD},                           \
-    [SAMPLE_PID] = {"pid", "INTEGER", "process ID", BOUND_NONE},                                   \
-    [SAMPLE_TID] = {"tid", "INTEGER", "thread ID", BOUND_NONE},                                    \
-    [SAMPLE_BEGIN] = {begin, "INTEGER", begin_help, BOUND_BEGIN},                                  \
-    [SAMPLE_END] = {"end_ns", "INTEGER", end_help, BOUND_END},                                     \
+    [SAMPLE_PROCESS] = {"process", "INTEGER", "processes.id", BOUND_PROCESS, NULL},                \
+    [SAMPLE_THREAD] = {"thread", "INTEGER", "threads.id", BOUND_THREAD, NULL},                     \
+    [SAMPLE_PID] = {"pid", "INTEGER", "process ID", BOUND_NONE, NULL},                             \
+    [SAMPLE_TID] = {"tid", "INTEGER", "thread ID", BOUND_NONE, NULL},                              \
+    [SAMPLE_BEGIN] = {begin, "INTEGER", begin_help, BOUND_BEGIN, NULL},                            \
+    [SAMPLE_END] = {"end_ns", "INTEGER", end_help, BOUND_END, NULL},                               \
     [SAMPLE_DURATION] = {"duration_ns", "INTEGER", "from its begin to its end; 0 at an instant",   \
-                         BOUND_NONE},                                                              \
+                         BOUND_NONE, NULL},                                                        \
     [SAMPLE_READY] = {"ready_ns", "INTEGER",                                                       \
                       "of this time, the thread could have run, but others had the CPUs",          \
-                      BOUND_NONE},                                                                 \
-    [SAMPLE_WAITING] = {"waiting_ns", "INTEGER", "of this time, it waited", BOUND_NONE},           \
+                      BOUND_NONE, NULL},                                                           \
+    [SAMPLE_WAITING] = {"waiting_ns", "INTEGER", "of this time, it waited", BOUND_NONE, NULL},     \
     [SAMPLE_REASON] = {"reason", "TEXT", "for what: \"lock\", \"socket\", \"sleep\", ...",         \
-                       BOUND_NONE},                                                                \
+                       BOUND_NONE, NULL},                                                          \
     [SAMPLE_PATH] = {"path", "TEXT", "the ranges that were open: \"job/load\"; NULL: none",        \
-                     BOUND_NONE},                                                                  \
-    [SAMPLE_STACK] = {"stack", "INTEGER", "stacks.id, stack_frames.stack; NULL: none",             \
-                      BOUND_NONE},                                                                 \
-    [SAMPLE_FUNCTION] = {"function", "TEXT", "of the innermost frame", BOUND_NONE},                \
+                     BOUND_NONE, NULL},                                                            \
+    [SAMPLE_STACK] = {"stack", "INTEGER", "stacks.id, stack_frames.stack; NULL: none", BOUND_NONE, \
+                      NULL},                                                                       \
+    [SAMPLE_FUNCTION] = {"function", "TEXT", "of the innermost frame", BOUND_NONE, NULL},          \
     [SAMPLE_FILE] = {"file", "TEXT", "of the innermost frame: its source; NULL: not known",        \
-                     BOUND_NONE},                                                                  \
-    [SAMPLE_LINE] = {"line", "INTEGER", "of the innermost frame; NULL: not known", BOUND_NONE},    \
+                     BOUND_NONE, NULL},                                                            \
+    [SAMPLE_LINE] = {"line", "INTEGER", "of the innermost frame; NULL: not known", BOUND_NONE,     \
+                     NULL},                                                                        \
     [SAMPLE_OWNER] = {"owner", "TEXT", "whose that is: \"own\", \"library\", \"stdlib\", ...",     \
-                      BOUND_NONE},                                                                 \
+                      BOUND_NONE, NULL},                                                           \
     [SAMPLE_OWN_FUNCTION] = {"own_function", "TEXT",                                               \
                              "of the innermost frame of own code; NULL: there is none",            \
-                             BOUND_NONE},                                                          \
-    [SAMPLE_OWN_FILE] = {"own_file", "TEXT", "its source", BOUND_NONE},                            \
-    [SAMPLE_OWN_LINE] = {"own_line", "INTEGER", "its line", BOUND_NONE},                           \
-    [SAMPLE_PROCESSOR] = {"processor", "INTEGER", "number of the CPU", BOUND_NONE},                \
+                             BOUND_NONE, NULL},                                                    \
+    [SAMPLE_OWN_FILE] = {"own_file", "TEXT", "its source", BOUND_NONE, NULL},                      \
+    [SAMPLE_OWN_LINE] = {"own_line", "INTEGER", "its line", BOUND_NONE, NULL},                     \
+    [SAMPLE_PROCESSOR] = {"processor", "INTEGER", "number of the CPU", BOUND_NONE, NULL},          \
     [SAMPLE_OPEN] = {"unfinished", "INTEGER", "1: it had not ended when the recording did",        \
-                     BOUND_NONE}
+                     BOUND_NONE, NULL}
 
-static const struct query_column sample_columns[] = {
+static const struct schema_column sample_columns[] = {
     SHARED_COLUMNS("time_ns", "when it was taken, or what it measures began",
                    "when what it measures ended; NULL: it is of an instant"),
     [SAMPLE_SET] = {"sample_set", "TEXT", "\"cpu\", \"off-cpu\", \"short-waits\", ...: what it is",
-                    BOUND_NONE},
-    [SAMPLE_CPU] = {"cpu_ns", "INTEGER", "CPU time that it stands for; 0 of other sets",
-                    BOUND_NONE},
+                    BOUND_NONE, NULL},
+    [SAMPLE_CPU] = {"cpu_ns", "INTEGER", "CPU time that it stands for; 0 of other sets", BOUND_NONE,
+                    NULL},
     [SAMPLE_VALUES_OF] = {"sample_values", "TEXT", "all values, by their names, as a JSON object",
-                          BOUND_NONE},
+                          BOUND_NONE, NULL},
     [SAMPLE_ID] = {"id", "TEXT", "in sets of the heap the address of the block; else NULL",
-                   BOUND_NONE},
-    [SAMPLE_KERNEL] = {"in_kernel", "INTEGER", "1: in the kernel", BOUND_NONE},
+                   BOUND_NONE, NULL},
+    [SAMPLE_KERNEL] = {"in_kernel", "INTEGER", "1: in the kernel", BOUND_NONE, NULL},
     [SAMPLE_COLLECTING] = {"collecting", "INTEGER",
-                           "1: the interpreter collected garbage in this thread", BOUND_NONE},
-    [SAMPLE_GIL] = {"holds_gil", "INTEGER", "1: the thread held the GIL", BOUND_NONE},
+                           "1: the interpreter collected garbage in this thread", BOUND_NONE, NULL},
+    [SAMPLE_GIL] = {"holds_gil", "INTEGER", "1: the thread held the GIL", BOUND_NONE, NULL},
     [SAMPLE_NATIVE_END] = {"native_end", "TEXT", "how the walk of the native stack ended",
-                           BOUND_NONE},
+                           BOUND_NONE, NULL},
     [SAMPLE_PYTHON_END] = {"python_end", "TEXT", "how the walk of the Python stack ended",
-                           BOUND_NONE},
+                           BOUND_NONE, NULL},
     [SAMPLE_COLUMNS] = {0},
 };
 
-static const struct query_column wait_columns[] = {
+static const struct schema_column wait_columns[] = {
     SHARED_COLUMNS("begin_ns", "when the thread stopped running", "when it ran again"),
     [SAMPLE_ONLY] = {0},
 };

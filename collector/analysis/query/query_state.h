@@ -13,17 +13,6 @@
 
 /* ---- Conditions ------------------------------------------------------------------------------ */
 
-/* The effect on the pass of comparing a column with a known value. */
-enum query_bound {
-    BOUND_NONE = 0,
-    BOUND_ID,      /* = */
-    BOUND_BEGIN,   /* >=, <= : start */
-    BOUND_END,     /* <= : end */
-    BOUND_THREAD,  /* = */
-    BOUND_PROCESS, /* = */
-    BOUND_NAME,    /* = */
-};
-
 /* The conditions passed to a scan. They are hints: SQLite checks all rows again. */
 enum bound_bit {
     BIT_ID = 1 << 0,

@@ -57,7 +57,7 @@ static int declare(sqlite3 *db, const struct query_table *table)
     if (!out)
         return status;
     out_text(out, "CREATE TABLE x(");
-    for (const struct query_column *column = table->columns; column->name; column++) {
+    for (const struct schema_column *column = table->columns; column->name; column++) {
         out_text(out, column == table->columns ? "\"" : ", \"");
         out_text(out, column->name);
         out_text(out, "\" ");
