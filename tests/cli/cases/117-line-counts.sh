@@ -7,7 +7,7 @@ annot report --source-of __init__.py x.annot
 annot report --source-of nothing x.annot || echo "status $?"
 annot report --table line_counts x.annot
 annot report --csv --table line_counts x.annot | head -4
-annot query x.annot 'select name, sum(hits), sum(time_ns) from report_line_counts group by 1'
+annot query x.annot 'select name, sum(hits), sum(total_ns) from report_line_counts group by 1'
 COLUMNS=90 annot report --source-of short --color always x.annot
 annot export x.annot -f lprof && test -s x.lprof
 annot export -f lprof -o - x.annot | od -c | head -4

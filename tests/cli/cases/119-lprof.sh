@@ -5,7 +5,7 @@ annot report x.lprof
 annot report --csv --table line_counts x.annot >a.csv
 annot report --csv --table line_counts x.lprof >b.csv
 cut -d, -f1-5 a.csv >a; cut -d, -f1-5 b.csv >b; diff a b && echo same numbers
-annot query x.lprof 'select name, sum(hits), sum(time_ns) from report_line_counts group by 1'
+annot query x.lprof 'select name, sum(hits), sum(total_ns) from report_line_counts group by 1'
 annot export -f lprof -o again.lprof x.lprof && cmp x.lprof again.lprof && echo same file
 annot info x.lprof | grep -A 1 '^sampling'
 mkdir src && printf 'def f():\n    g()\n' >src/f.py && touch -d '1 minute ago' src/f.py
