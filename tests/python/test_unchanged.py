@@ -390,7 +390,7 @@ class Unchanged(RecordingTest):
             with self.subTest(python=interpreter.version):
                 self.environment["PYTHONPATH"] = package
                 command = [interpreter.command, path]
-                record = [ANNOT, "record", "--force", "--no-sample", "--python=default",
+                record = [ANNOT, "record", "--force", "--sampling=none", "--python=default",
                           "--trace-functions=exact", "-o", output, "--"]
                 self.assertEqual(self.run_one([*record, *command]), self.run_one(command))
                 text = harness.run([ANNOT, "query", "--csv", output, "select coalesce(sum(calls),"
