@@ -27,7 +27,8 @@
 #define ANSWER_NS INT64_C(20000000000)
 
 #define FIELD(name)                                                                                \
-    offsetof(struct annot_session, asked.name), sizeof(((struct annot_session *)0)->asked.name)
+    offsetof(struct annot_session, range_request.name),                                            \
+        sizeof(((struct annot_session *)0)->range_request.name)
 
 static int read_field(int fd, size_t offset, size_t size, void *ret_bytes)
 {
@@ -72,28 +73,28 @@ static void explain(const struct sampling *sampling, int error, struct sampler_r
 
 static int answer(int fd, int error, const struct sampler_range_told *told, uint32_t sequence)
 {
-    struct annot_asked_range asked;
-    const size_t at = offsetof(struct annot_asked_range, error);
-    _Static_assert(sizeof(asked.reason) == sizeof(told->reason) &&
-                       sizeof(asked.hint) == sizeof(told->hint),
+    struct annot_range_request request;
+    const size_t at = offsetof(struct annot_range_request, error);
+    _Static_assert(sizeof(request.reason) == sizeof(told->reason) &&
+                       sizeof(request.hint) == sizeof(told->hint),
                    "texts fit");
-    asked.error = error;
-    asked.functions = told->functions;
-    asked.places = told->places;
-    asked.is_static = told->is_static;
-    asked.refused = told->refused;
-    asked.chosen = told->chosen;
-    asked.call_ns = (uint32_t)told->call_ns;
-    memcpy(asked.reason, told->reason, sizeof(asked.reason));
-    memcpy(asked.hint, told->hint, sizeof(asked.hint));
-    int failed = write_field(fd, offsetof(struct annot_session, asked) + at, sizeof(asked) - at,
-                             (const uint8_t *)&asked + at);
-    return failed != 0 ? failed : write_field(fd, FIELD(told), &sequence);
+    request.error = error;
+    request.functions = told->functions;
+    request.places = told->places;
+    request.is_static = told->is_static;
+    request.refused = told->refused;
+    request.chosen = told->chosen;
+    request.call_ns = (uint32_t)told->call_ns;
+    memcpy(request.reason, told->reason, sizeof(request.reason));
+    memcpy(request.hint, told->hint, sizeof(request.hint));
+    int failed = write_field(fd, offsetof(struct annot_session, range_request) + at,
+                             sizeof(request) - at, (const uint8_t *)&request + at);
+    return failed != 0 ? failed : write_field(fd, FIELD(answered), &sequence);
 }
 
 int ranges_take(struct sampling *sampling, const struct session_file *session)
 {
-    char text[ANNOT_ASKED_MAX + 1];
+    char text[ANNOT_RANGE_REQUEST_MAX + 1];
     struct sampler_range_told told = {0};
     uint32_t sequence;
     if (read_field(session->fd, FIELD(sequence), &sequence) != 0 ||
@@ -102,7 +103,7 @@ int ranges_take(struct sampling *sampling, const struct session_file *session)
     sampling->range_sequence = sequence;
     if (read_field(session->fd, FIELD(text), text) != 0)
         return 0;
-    text[ANNOT_ASKED_MAX] = 0;
+    text[ANNOT_RANGE_REQUEST_MAX] = 0;
     int error = is_trusted(session->fd, &told) ? 0 : -EPERM;
     if (error == 0)
         error =
@@ -119,20 +120,18 @@ static int write_wish(const struct directory *directory, const char *name, const
                       uint32_t *ret_sequence)
 {
     struct annot_session session;
-    char bytes[ANNOT_ASKED_MAX + 1] = {0};
+    char bytes[ANNOT_RANGE_REQUEST_MAX + 1] = {0};
     uint32_t told = 0;
     int error = session_file_peek(directory, name, &session);
-    if (error == 0 && session.minor < ANNOT_ASKED_MINOR)
-        error = -EPROTONOSUPPORT;
     if (error == 0 && !session_file_is_live(directory, name))
         error = -ENOENT;
     int fd = error == 0 ? file_open_regular(directory->fd, name, O_RDWR | O_NOFOLLOW, NULL) : error;
     if (fd < 0)
         return fd;
     snprintf(bytes, sizeof(bytes), "%s", text);
-    *ret_sequence = session.asked.sequence + 1;
-    error = read_field(fd, FIELD(told), &told);
-    if (error == 0 && told != session.asked.sequence)
+    *ret_sequence = session.range_request.sequence + 1;
+    error = read_field(fd, FIELD(answered), &told);
+    if (error == 0 && told != session.range_request.sequence)
         error = -EBUSY;
     if (error == 0)
         error = write_field(fd, FIELD(text), bytes);
@@ -142,7 +141,7 @@ static int write_wish(const struct directory *directory, const char *name, const
     return error;
 }
 
-static void take_answer(const struct annot_asked_range *answer, struct sampler_range_told *ret)
+static void take_answer(const struct annot_range_request *answer, struct sampler_range_told *ret)
 {
     *ret = (struct sampler_range_told){.functions = answer->functions,
                                        .places = answer->places,
@@ -162,16 +161,16 @@ static int wait_for_answer(const struct directory *directory, const char *name, 
     int64_t end_ns = clock_now_ns() + ANSWER_NS;
     struct annot_session session = {0};
     int error = 0;
-    while (error == 0 && session.asked.told != sequence && clock_now_ns() < end_ns) {
+    while (error == 0 && session.range_request.answered != sequence && clock_now_ns() < end_ns) {
         nanosleep(&pause, NULL);
         error = session_file_peek(directory, name, &session);
         if (error == 0 && !session_file_is_live(directory, name))
             error = -ENOENT;
     }
-    if (error != 0 || session.asked.told != sequence)
+    if (error != 0 || session.range_request.answered != sequence)
         return error != 0 ? error : -EINPROGRESS;
-    take_answer(&session.asked, ret_told);
-    return session.asked.error < 0 ? session.asked.error : 0;
+    take_answer(&session.range_request, ret_told);
+    return session.range_request.error < 0 ? session.range_request.error : 0;
 }
 
 int collector_ask_range(int32_t pid, uint64_t id, const char *text,
@@ -181,7 +180,7 @@ int collector_ask_range(int32_t pid, uint64_t id, const char *text,
     struct directory opened;
     uint32_t sequence = 0;
     *ret_told = (struct sampler_range_told){0};
-    if (strlen(text) > ANNOT_ASKED_MAX)
+    if (strlen(text) > ANNOT_RANGE_REQUEST_MAX)
         return -E2BIG;
     int error = collector_place_open(pid, &opened);
     if (error != 0)

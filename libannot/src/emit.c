@@ -171,7 +171,7 @@ static int span_is_ready(struct control *control, const struct emission *emissio
 static APART int begin_span(struct control *control, struct emission *emission)
 {
     if (emission->is_launched)
-        count_queue(control, ANNOT_QUEUE_TOTAL_TOLD);
+        count_queue(control, ANNOT_QUEUE_TOTAL_REPORTED);
     if (!entry_passes(control, emission))
         return 0;
     if (emission->begin == 0 || emission->value < emission->begin) {

@@ -408,11 +408,8 @@ void process_flush(struct segment *segment)
 {
     struct annot_shared *shared = &segment->header->shared;
     for (int cause = 0; cause < ANNOT_LOSS_ALL; cause++)
-        move_count(&wiped->lost[cause], cause < ANNOT_LOSS_COUNT
-                                            ? &shared->lost[cause]
-                                            : &shared->lost_more[cause - ANNOT_LOSS_COUNT]);
-    move_count(&wiped->names_left,
-               &shared->misuse_more[ANNOT_MISUSE_NAME_LEFT - ANNOT_MISUSE_COUNT]);
+        move_count(&wiped->lost[cause], &shared->lost[cause]);
+    move_count(&wiped->names_left, &shared->misuse[ANNOT_MISUSE_NAME_LEFT]);
 }
 
 /* Without joining, which is for threads that write. */
@@ -452,11 +449,7 @@ uint32_t process_intern(const struct string_key *key)
 
 void process_misuse(struct segment *segment, enum annot_misuse misuse)
 {
-    struct annot_shared *shared = &segment->header->shared;
-    uint64_t *count = misuse < ANNOT_MISUSE_COUNT
-                          ? &shared->misuse[misuse]
-                          : &shared->misuse_more[misuse - ANNOT_MISUSE_COUNT];
-    annot_fetch_add_relaxed(count, UINT64_C(1));
+    annot_fetch_add_relaxed(&segment->header->shared.misuse[misuse], UINT64_C(1));
 }
 
 void process_set_name(uint32_t name)

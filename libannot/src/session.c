@@ -126,7 +126,7 @@ static APART void show_refusal(const struct refusal *refusal)
     const struct timespec pause = {0, AWAIT_NONE_NS};
     char name[48];
     const char *end = name + sizeof(name);
-    char *at = text_append(name, end, ANNOT_NONE_PREFIX);
+    char *at = text_append(name, end, ANNOT_REFUSED_PREFIX);
     at = text_append_decimal(at, end, refusal->reason);
     at = text_append(at, end, "-");
     text_append_decimal(at, end, refusal->error);
@@ -442,23 +442,14 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
     return error;
 }
 
-/* Earlier versions had other fields there. */
-static int has_capture(int fd)
-{
-    uint32_t minor;
-    return pread(fd, &minor, sizeof(minor), offsetof(struct annot_session, minor)) ==
-               (ssize_t)sizeof(minor) &&
-           minor >= 7;
-}
-
 void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAPTURE_MAX + 1])
 {
     int fd = session_open(directory_fd, id, O_RDONLY);
     memset(ret_text, 0, ANNOT_CAPTURE_MAX + 1);
     if (fd < 0)
         return;
-    if (has_capture(fd) && pread(fd, ret_text, ANNOT_CAPTURE_MAX,
-                                 offsetof(struct annot_session, capture)) != ANNOT_CAPTURE_MAX)
+    if (pread(fd, ret_text, ANNOT_CAPTURE_MAX, offsetof(struct annot_session, capture)) !=
+        ANNOT_CAPTURE_MAX)
         ret_text[0] = 0;
     close(fd);
 }

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ANNOT_WIRE_MAJOR 1
-#define ANNOT_WIRE_MINOR 11
+#define ANNOT_WIRE_MINOR 0
 
 #define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
 #define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
@@ -25,14 +25,14 @@
 
 /* Names in the directory. PID is decimal, NS (pid-namespace inode) and HASH are hexadecimal. */
 #define ANNOT_WAKE_NAME      "wake"
-#define ANNOT_SESSION_PREFIX "session-"    /* session-ID          */
-#define ANNOT_SEGMENT_SUFFIX ".segment"    /* PID-NS-HASH.segment */
-#define ANNOT_TARGET_PREFIX  "target-"     /* target-PID-NS: a program that shall join a session */
-#define ANNOT_NONE_PREFIX    "annot-none-" /* annot-none-REASON-ERRNO: a mapped memory file */
-#define ANNOT_ENV_DIR        "ANNOT_DIR"
-#define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
-#define ANNOT_ENV_PLACE      "ANNOT_PLACE"   /* DEVICE-INODE of its directory, hexadecimal */
-#define ANNOT_ENV_POLICY     "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
+#define ANNOT_SESSION_PREFIX "session-" /* session-ID          */
+#define ANNOT_SEGMENT_SUFFIX ".segment" /* PID-NS-HASH.segment */
+#define ANNOT_TARGET_PREFIX  "target-"  /* target-PID-NS: a program that shall join a session */
+#define ANNOT_REFUSED_PREFIX "annot-refused-" /* memory file annot-refused-REASON-ERRNO */
+#define ANNOT_ENV_DIR     "ANNOT_DIR"
+#define ANNOT_ENV_SESSION "ANNOT_SESSION" /* 16 hexadecimal digits */
+#define ANNOT_ENV_PLACE   "ANNOT_PLACE"   /* DEVICE-INODE of its directory, hexadecimal */
+#define ANNOT_ENV_POLICY  "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
 
 enum {
     ANNOT_PAGE_SIZE = 4096,
@@ -76,9 +76,8 @@ enum annot_loss {
     ANNOT_LOSS_OVERWRITTEN = 5, /* flight recorder: replaced by newer records                   */
     ANNOT_LOSS_CORRUPT = 6,     /* W: collector only: implausible bytes */
     ANNOT_LOSS_TOO_LARGE = 7,   /* record longer than a block can hold                          */
-    ANNOT_LOSS_COUNT = 8,
-    /* Counted in lost_more, from its first entry: */
-    ANNOT_LOSS_SHARED = 8, /* of a task that uses the thread-local storage of another one */
+    ANNOT_LOSS_COUNT = 8,       /* those of a thread; the others are counted by process: */
+    ANNOT_LOSS_SHARED = 8,      /* of a task that uses the thread-local storage of another one */
     ANNOT_LOSS_ALL = 9,
 };
 
@@ -88,12 +87,10 @@ enum annot_misuse {
     ANNOT_MISUSE_END_FOREIGN = 1, /* end of a range id that this process did not start            */
     ANNOT_MISUSE_NAME_CUT = 2,    /* name or string longer than ANNOT_STRING_MAX                  */
     ANNOT_MISUSE_NAME_INLINE = 3, /* string table full: names travel inside the records           */
-    ANNOT_MISUSE_COUNT = 4,
-    /* Counted in misuse_more, from its first entry: */
     ANNOT_MISUSE_PAYLOAD_CUT = 4, /* more key-values, or a larger struct, than a record can hold */
     ANNOT_MISUSE_SCHEMA = 5, /* a struct that does not fit its schema; counted by the collector */
     ANNOT_MISUSE_NAME_LEFT = 6, /* string table full: a name without an id */
-    ANNOT_MISUSE_ALL = 7,
+    ANNOT_MISUSE_COUNT = 7,
 };
 
 /* Why a process does not take part (slots of refused processes, annot_status()). */
@@ -131,9 +128,9 @@ struct annot_wake {
     uint8_t reserved[4060];
 };
 
-/* From minor version 3: a process that cannot take part reports that after the wake page, in pages
- * of the same file that it mapped for writing when it started: at that moment it may have neither
- * descriptor nor right to write files. Never a hole. */
+/* A process that cannot take part reports that after the wake page, in pages of the same file that
+ * it mapped for writing when it started: at that moment it may have neither descriptor nor right to
+ * write files. Never a hole. */
 #define ANNOT_REFUSALS_OFFSET 4096
 
 /* The number of events that one image of a process lost in one generation, and the first reason. W:
@@ -146,16 +143,15 @@ struct annot_refusal_slot {
     uint64_t generation; /* of the wake page, when the process was refused; stored last (release) */
     uint64_t session_id; /* the session that it would join, 0: unknown */
     uint64_t pid_ns;
-    uint64_t time_ns;   /* CLOCK_MONOTONIC, when the process took the slot */
-    uint64_t lost;      /* events, atomic; not counted in any segment */
-    uint64_t reserved1; /* until minor version 4: events that a segment may count */
-    uint64_t detail;    /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
+    uint64_t time_ns; /* CLOCK_MONOTONIC, when the process took the slot */
+    uint64_t lost;    /* events, atomic; not counted in any segment */
+    uint64_t detail;  /* RLIMIT_FSIZE in bytes, uid, ...: by refusal */
     int32_t pid, ppid;
     uint16_t refusal; /* enum annot_refusal */
     uint16_t error;   /* errno, or 0 */
-    uint32_t over;    /* from minor version 4: 1: the process takes part now */
+    uint32_t over;    /* 1: the process takes part now */
     uint8_t comm[16];
-    uint64_t reserved[4];
+    uint64_t reserved[5];
 };
 
 struct annot_refusals {
@@ -192,23 +188,23 @@ struct annot_session {
      * are in no segment of it. W: a process that finds the session without a collector and changes
      * the generation, and its collector; the first value stays. */
     int64_t unwatched_ns;
-    /* From minor version 4: slots of refused processes may be for it if their generation is at
-     * least begin_generation (0: it did not begin) and below end_generation (0: it is running). W:
-     * its collector; the end: the process that changes the generation then. */
+    /* Slots of refused processes may be for it if their generation is at least begin_generation
+     * (0: it did not begin) and below end_generation (0: it is running). W: its collector; the end:
+     * the process that changes the generation then. */
     uint64_t begin_generation, end_generation;
     uint64_t unnamed_before; /* annot_refusals.unnamed when it began */
     uint64_t reserved0[5];
     uint8_t recording_path[3888];           /* absolute, NUL-terminated; "" = none */
-    uint8_t capture[ANNOT_CAPTURE_MAX + 1]; /* from minor version 7: "Capture ranges"; "" = none */
-    uint8_t reserved2[2016];                /* until minor version 2: notes of refused processes */
-    struct annot_asked_range asked;         /* from minor version 10: annot_wire_calls.h */
+    uint8_t capture[ANNOT_CAPTURE_MAX + 1]; /* see "Capture ranges"; "" = none */
+    uint8_t reserved1[2016];
+    struct annot_range_request range_request; /* annot_wire_calls.h */
     /* The filter, see docs/wire-format.md, "Filters". W: the holder of flock(LOCK_EX) of the wake
      * page. `filter_sequence` is odd during a change; a process reads it when it joins and at each
      * new domain or category, the collector at each step. */
     uint32_t filter_sequence, filter_size;
     uint8_t filter[ANNOT_FILTER_MAX];
-    uint32_t filter_told; /* W: collector: the filter_sequence that all segments have */
-    uint32_t wishes;      /* from minor version 7: of enum annot_wish; with filter_sequence */
+    uint32_t filter_applied; /* W: collector: the filter_sequence that all segments have */
+    uint32_t wishes;         /* of enum annot_wish; with filter_sequence */
 };
 
 /* A file target-PID-NS (PID decimal as in its namespace NS, hexadecimal inode) holds the session id
@@ -277,7 +273,7 @@ struct annot_control {
     uint64_t heartbeat;                   /* timestamp of the collector's last visit */
     uint64_t late_ticks; /* a full pool counts as COLLECTOR_LATE if heartbeat is older; 0 = never */
     uint64_t is_filtered; /* 0: everything is wanted, also future numbers */
-    uint64_t wishes;      /* from minor version 7: of enum annot_wish */
+    uint64_t wishes;      /* of enum annot_wish */
     uint64_t reserved[4];
 };
 
@@ -285,21 +281,17 @@ struct annot_control {
 struct annot_shared {
     uint64_t free_head; /* Treiber stack of free blocks: tag << 32 | (block + 1); 0 low = empty */
     uint64_t reserved0[7];
-    uint32_t high_water;    /* blocks [high_water, block_count) were never claimed */
-    uint32_t string_used;   /* bytes of the string table reserved, a multiple of 16 */
-    uint32_t thread_serial; /* threads registered so far */
-    uint32_t thread_high;   /* thread records [thread_high, count) were never used */
-    uint32_t process_name;  /* string id, 0 = none; the last one set wins */
-    uint32_t exit_state;    /* enum annot_exit_state */
-    uint32_t reserved1[4];  /* until minor version 4: a forked child that was refused */
-    uint64_t exit_time;     /* timestamp, with exit_state */
-    uint64_t reserved2;
-    uint64_t lost[ANNOT_LOSS_COUNT];     /* losses of threads without a thread record */
+    uint32_t high_water;                 /* blocks [high_water, block_count) were never claimed */
+    uint32_t string_used;                /* bytes of the string table reserved, a multiple of 16 */
+    uint32_t thread_serial;              /* threads registered so far */
+    uint32_t thread_high;                /* thread records [thread_high, count) were never used */
+    uint32_t process_name;               /* string id, 0 = none; the last one set wins */
+    uint32_t exit_state;                 /* enum annot_exit_state */
+    uint64_t exit_time;                  /* timestamp, with exit_state */
+    uint64_t lost[ANNOT_LOSS_ALL];       /* losses of threads without a thread record */
     uint64_t misuse[ANNOT_MISUSE_COUNT]; /* of the whole process */
     uint64_t backed_extents[32];         /* bit e: extent e of the block area is reserved */
-    uint64_t misuse_more[ANNOT_MISUSE_ALL - ANNOT_MISUSE_COUNT]; /* from ANNOT_MISUSE_PAYLOAD_CUT */
-    uint64_t lost_more[ANNOT_LOSS_ALL - ANNOT_LOSS_COUNT];       /* from ANNOT_LOSS_SHARED */
-    uint64_t reserved3[1];
+    uint64_t reserved1[4];
 };
 
 /* The last word of a process, written by a crash handler in any state of its thread: the first
@@ -342,12 +334,12 @@ struct annot_open {
 };
 
 /* Marks. Sentinels below every valid timestamp. Only in the live stack, never in a block's header.
- * From minor version 2: a range of the track that the thread currently runs (a task, a fiber); from
- * minor version 3 with the number of its domain above the two bits of the kind. */
+ * Two bits of the kind and, of a range of the track that the thread currently runs (a task, a
+ * fiber), above them the number of its domain. */
 enum annot_open_mark {
     ANNOT_OPEN_TRACK_OUTERMOST = 1, /* of its track: another track may be around it */
     ANNOT_OPEN_TRACK_INNER = 2,     /* inside of the entry before, of the same track */
-    ANNOT_OPEN_INHERITED = 3,       /* from minor version 3: the parent's, open at the fork */
+    ANNOT_OPEN_INHERITED = 3,       /* the parent's, open at the fork */
 };
 
 #define ANNOT_OPEN_MARK(kind, domain) ((uint64_t)(domain) << 2 | (kind))
@@ -384,12 +376,11 @@ enum annot_string_kind {
     ANNOT_STRING_FUNCTION = 6, /* "FILE\x1fOFFSET\x1fINODE": the function at that hexadecimal offset
                                   of an ELF file; the collector finds its name. INODE, decimal, may
                                   be omitted */
-    ANNOT_STRING_CODE = 7,     /* from minor version 8: annot_wire_calls.h */
-    /* 8: a counted place, in minor version 8 alone */
-    ANNOT_STRING_OBSERVED = 9, /* from minor version 5: wire-format.md */
-    ANNOT_STRING_LABEL = 10,   /* from minor version 6, of SPANs: these three */
-    ANNOT_STRING_QUEUE = 11,
-    ANNOT_STRING_CLOCK = 12,
+    ANNOT_STRING_CODE = 7,     /* annot_wire_calls.h */
+    ANNOT_STRING_OBSERVED = 8, /* source of a domain's or category's events */
+    ANNOT_STRING_LABEL = 9,    /* these three of SPANs */
+    ANNOT_STRING_QUEUE = 10,
+    ANNOT_STRING_CLOCK = 11,
 };
 
 enum annot_string_flags {
@@ -443,9 +434,8 @@ enum annot_block_state {
     ANNOT_BLOCK_FREE = 0,
     ANNOT_BLOCK_CLAIMED = 1,
     ANNOT_BLOCK_RELEASED = 2,
-    ANNOT_BLOCK_TAKEN = 3, /* content as when RELEASED; will be overwritten */
-    /* From minor version 9, see annot_wire_calls.h. */
-    ANNOT_BLOCK_SUMS = 4,      /* sums of a thread, in place of records */
+    ANNOT_BLOCK_TAKEN = 3,     /* content as when RELEASED; will be overwritten */
+    ANNOT_BLOCK_SUMS = 4,      /* sums of a thread in place of records: annot_wire_calls.h */
     ANNOT_BLOCK_SUMS_DONE = 5, /* sums that no longer change */
 };
 
@@ -500,7 +490,6 @@ enum annot_record_kind {
     ANNOT_REC_RANGE_END = 4,   /* has ID */
     ANNOT_REC_MARK = 5,
     ANNOT_REC_COUNTER = 6, /* has ATTR with an int64 or double value */
-    /* From minor version 1. Their parts: see below. */
     ANNOT_REC_TRACK_MARK = 7,
     ANNOT_REC_FLOW_BEGIN = 8,
     ANNOT_REC_FLOW_STEP = 9,
@@ -509,16 +498,14 @@ enum annot_record_kind {
     ANNOT_REC_TRACK_END = 12,
     ANNOT_REC_PAYLOAD = 13,
     ANNOT_REC_COUNTER_GROUP = 14,
-    /* From minor version 3: has ID, the number of another thread of the process. */
-    ANNOT_REC_NAME_THREAD = 15,
-    /* From minor version 6: work of a queue, and an anchor of a clock. */
-    ANNOT_REC_SPAN = 32,
-    ANNOT_REC_CLOCK = 33,
+    ANNOT_REC_NAME_THREAD = 15, /* has ID, the number of another thread of the process */
+    ANNOT_REC_SPAN = 16,        /* work of a queue */
+    ANNOT_REC_CLOCK = 17,       /* an anchor of a clock */
 };
 
 /* Their parts: wire-format.md, section 8. All PAYLOADs of a record together: */
 #define ANNOT_SPAN_MONOTONIC UINT32_MAX /* in place of a SPAN's clock: CLOCK_MONOTONIC, ns */
-#define ANNOT_SPAN_OWN_LANE  UINT32_MAX /* of its queue: the lane of its thread (minor 7) */
+#define ANNOT_SPAN_OWN_LANE  UINT32_MAX /* of its queue: the lane of its thread */
 #define ANNOT_PAYLOAD_BYTES  4096u
 #define ANNOT_STRUCT_BYTES   3072u /* of one STRUCT; the rest is cut (VALUE_CUT) */
 

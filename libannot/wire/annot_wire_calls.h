@@ -2,9 +2,9 @@
 /* Part of annot_wire.h: calls of functions, one by one and counted. Numbers are append-only.
  *
  * A CODE, "QUALNAME\x1fFILE\x1fLINE\x1fKIND", is a function of a program in Python, or one that
- * such a program calls; a PUSH with its id is a call. From minor version 10 "\x1fLEAST" may follow:
- * calls shorter than LEAST nanoseconds, without records inside of them, are dropped. Counts at a
- * place in a CODE are a sum.
+ * such a program calls; a PUSH with its id is a call. "\x1fLEAST" may follow: calls shorter than
+ * LEAST nanoseconds, without records inside of them, are dropped. Counts at a place in a CODE are a
+ * sum.
  * docs/wire-format.md, sections 5 to 8. */
 #ifndef ANNOT_WIRE_CALLS_H
 #define ANNOT_WIRE_CALLS_H
@@ -31,7 +31,7 @@
 enum annot_wire_sum_kind {
     ANNOT_WIRE_SUM_CALLS = 1,
     ANNOT_WIRE_SUM_LINES = 2,
-    ANNOT_WIRE_SUM_CALLEES = 3, /* from minor version 11: see docs/wire-format.md */
+    ANNOT_WIRE_SUM_CALLEES = 3, /* calls of functions on a line, and their time in it */
 };
 
 /* Counts of one place: a line of a CODE, or a CODE and the place that called it, recursively. A
@@ -55,17 +55,14 @@ struct annot_wire_sum {
 #define ANNOT_SUM_REFERENCE(block, index) (1 + (block)*ANNOT_SUMS_OF_BLOCK + (index))
 
 /* A function or static probe that the session's collector shall make a range of. W: the holder of
- * flock(LOCK_EX) of the wake page, while `told` is `sequence`: the text, then sequence + 1. The
- * collector: the answer, then `told`. docs/wire-format.md, "Ranges". */
-enum {
-    ANNOT_ASKED_MINOR = 10, /* the first minor version in which collectors read it */
-    ANNOT_ASKED_MAX = 1023, /* bytes of the text */
-};
+ * flock(LOCK_EX) of the wake page, while `answered` is `sequence`: the text, then sequence + 1. The
+ * collector: the answer, then `answered`. docs/wire-format.md, "Ranges". */
+enum { ANNOT_RANGE_REQUEST_MAX = 1023 }; /* bytes of the text */
 
-struct annot_asked_range {
-    uint32_t sequence, told;
-    uint8_t text[ANNOT_ASKED_MAX + 1]; /* NUL-terminated, as the next two */
-    int32_t error;                     /* 0, or -errno */
+struct annot_range_request {
+    uint32_t sequence, answered;
+    uint8_t text[ANNOT_RANGE_REQUEST_MAX + 1]; /* NUL-terminated, as the next two */
+    int32_t error;                             /* 0, or -errno */
     uint32_t functions, places, is_static, refused, chosen, call_ns;
     uint8_t reason[256], hint[256]; /* for people */
 };

@@ -4,18 +4,18 @@
 #ifndef ANNOT_WIRE_QUEUES_H
 #define ANNOT_WIRE_QUEUES_H
 
-/* From minor version 6: work handed to queues, and its results. */
+/* Work handed to queues, and its results. */
 enum annot_queue_total {
     ANNOT_QUEUE_TOTAL_LAUNCHED = 0,
-    ANNOT_QUEUE_TOTAL_TOLD = 1,    /* SPANs of these, written, lost or dropped by a filter */
-    ANNOT_QUEUE_TOTAL_DROPPED = 2, /* as reported by the driver */
-    ANNOT_QUEUE_TOTAL_UNTIMED = 3, /* spans dropped because they had no usable times */
-    ANNOT_QUEUE_TOTAL_OPENED = 4,  /* from minor version 7: observers that began to watch, */
-    ANNOT_QUEUE_TOTAL_SHUT = 5,    /* and those that have emitted all their spans */
+    ANNOT_QUEUE_TOTAL_REPORTED = 1, /* SPANs of these, written, lost or dropped by a filter */
+    ANNOT_QUEUE_TOTAL_DROPPED = 2,  /* as reported by the driver */
+    ANNOT_QUEUE_TOTAL_UNTIMED = 3,  /* spans dropped because they had no usable times */
+    ANNOT_QUEUE_TOTAL_OPENED = 4,   /* observers that began to watch, */
+    ANNOT_QUEUE_TOTAL_SHUT = 5,     /* and those that have emitted all their spans */
     ANNOT_QUEUE_COUNTS = 8,
 };
 
-/* From minor version 7: requests of a session to observers of queues. */
+/* Requests of a session to observers of queues. */
 enum annot_wish {
     ANNOT_WISH_END = 1u << 0, /* it ends within half a second: emit the rest */
     ANNOT_WISH_OFF = 1u << 1, /* stop watching */

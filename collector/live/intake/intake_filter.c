@@ -77,7 +77,8 @@ int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
 }
 
 /* Numbers come in any order: those after a gap are judged again when the table has grown. */
-static void judge(struct filter_rules *rules, const struct names *names, struct filter_told *told)
+static void judge(struct filter_rules *rules, const struct names *names,
+                  struct filter_applied *told)
 {
     struct judged judged;
     for (uint32_t number = told->next; number == 0 || number < names->numbers.count; number++) {
@@ -92,7 +93,7 @@ static void judge(struct filter_rules *rules, const struct names *names, struct 
 
 /* Each function is a separate category without a number: the verdict is stored in its string. */
 static int emit_functions(struct filter_rules *rules, const struct names *names,
-                          struct filter_told *told)
+                          struct filter_applied *told)
 {
     for (; told->functions < names->functions.count; told->functions++) {
         struct names_known_function function = names->functions.items[told->functions];
@@ -111,10 +112,10 @@ static int emit_functions(struct filter_rules *rules, const struct names *names,
 }
 
 /* Judges the new entries of the table. */
-static int judge_new(struct filter_rules *rules, struct names *names, struct filter_told *told)
+static int judge_new(struct filter_rules *rules, struct names *names, struct filter_applied *told)
 {
     if (told->revision != rules->revision)
-        *told = (struct filter_told){.revision = rules->revision};
+        *told = (struct filter_applied){.revision = rules->revision};
     int error = names_walk(names);
     if (error != 0)
         return error;
@@ -123,7 +124,7 @@ static int judge_new(struct filter_rules *rules, struct names *names, struct fil
 }
 
 static bool is_told(const struct filter_rules *rules, const struct names *names,
-                    const struct filter_told *told, uint32_t used)
+                    const struct filter_applied *told, uint32_t used)
 {
     return told->revision == rules->revision && told->strings_used == used &&
            told->functions == names->functions.count;
@@ -132,7 +133,7 @@ static bool is_told(const struct filter_rules *rules, const struct names *names,
 /* A process may request events under a number that it makes meanwhile; masks without that number
  * must not revoke the request. So the table is compared just before they are stored, and again
  * after that. */
-int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_told *told)
+int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_applied *told)
 {
     uint32_t used, after;
     for (int i = 0; i < TELL_TRIES; i++) {
@@ -220,7 +221,7 @@ int session_filter_write(int fd, const char *text, size_t size, uint32_t *ret_se
     return error != 0 ? error : write_filter(fd, &filter.sequence, sizeof(filter.sequence));
 }
 
-#define TOLD_AT ((off_t)offsetof(struct annot_session, filter_told))
+#define TOLD_AT ((off_t)offsetof(struct annot_session, filter_applied))
 
 int session_filter_told(int fd, uint32_t *ret_sequence)
 {

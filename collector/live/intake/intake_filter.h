@@ -23,7 +23,7 @@ struct filter_rules {
 };
 
 /* Filter state of one segment; {0}: nothing written yet. */
-struct filter_told {
+struct filter_applied {
     uint32_t revision;
     uint32_t strings_used; /* of its table, at the last write */
     uint32_t next;         /* numbers below are in `masks` */
@@ -32,7 +32,7 @@ struct filter_told {
 };
 
 /* Writes changed masks to a segment. 0, -ENOMEM, -EFAULT. Cost: a load if nothing has changed. */
-int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_told *told);
+int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_applied *told);
 
 /* The next rule from *at on (0: the first) that fitted no name, as text. 0: no more. */
 int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,

@@ -130,13 +130,11 @@ static struct source_share share_now(const struct segment_source *source)
             share.lost[cause] += drain_thread_lost(thread, (enum loss)cause);
     }
     for (int cause = 0; cause < ANNOT_LOSS_ALL; cause++) {
-        uint64_t count = cause < ANNOT_LOSS_COUNT ? shared->lost[cause]
-                                                  : shared->lost_more[cause - ANNOT_LOSS_COUNT];
+        uint64_t count = shared->lost[cause];
         share.lost[cause] += count <= LOSS_BELIEVABLE ? count : 0;
     }
     for (int i = 0; i < MISUSE_COUNT; i++) {
-        uint64_t count = i < ANNOT_MISUSE_COUNT ? shared->misuse[i]
-                                                : shared->misuse_more[i - ANNOT_MISUSE_COUNT];
+        uint64_t count = shared->misuse[i];
         share.misuse[i] = count <= LOSS_BELIEVABLE ? count : 0;
     }
     add_former(&share.lost[LOSS_CORRUPT], source->former.corrupt);

@@ -47,15 +47,15 @@ struct segment_source {
     struct drain *drain; /* NULL in SOURCE_GONE */
     struct process_watch watch;
     struct who who;
-    uint32_t relative;          /* its index among the kin */
-    struct image *image;        /* of the registry; NULL: not the image of a visible process */
-    int32_t host_pid;           /* in our namespace, also if it ended at once; 0: unknown */
-    bool primary;               /* the first segment of its process */
-    struct source_share told;   /* already in the trace's totals */
-    struct source_found former; /* in a recovery: found before, but in no segment */
-    struct filter_told filter;  /* of the segment */
-    uint32_t wishes;            /* last value written to the segment */
-    struct annot_shared shared; /* at the last look */
+    uint32_t relative;            /* its index among the kin */
+    struct image *image;          /* of the registry; NULL: not the image of a visible process */
+    int32_t host_pid;             /* in our namespace, also if it ended at once; 0: unknown */
+    bool primary;                 /* the first segment of its process */
+    struct source_share told;     /* already in the trace's totals */
+    struct source_found former;   /* in a recovery: found before, but in no segment */
+    struct filter_applied filter; /* of the segment */
+    uint32_t wishes;              /* last value written to the segment */
+    struct annot_shared shared;   /* at the last look */
     uint64_t queues[ANNOT_QUEUE_COUNTS];
     uint64_t shared_bytes; /* memory held, at the last look */
     uint64_t ticket;       /* emptied: ticket of its last chunk; 0: none yet */

@@ -53,7 +53,7 @@ static void take_wake(struct target *target, const struct maps_line *line)
 static bool take_none(struct target *target, const char *path)
 {
     unsigned refusal, error;
-    if (sscanf(path, "/memfd:" ANNOT_NONE_PREFIX "%5u-%5u", &refusal, &error) != 2)
+    if (sscanf(path, "/memfd:" ANNOT_REFUSED_PREFIX "%5u-%5u", &refusal, &error) != 2)
         return false;
     target->state = TARGET_SHUT;
     target->refusal = (uint16_t)refusal;

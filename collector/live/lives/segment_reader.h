@@ -91,7 +91,6 @@ int segment_read_live(const struct segment *segment, uint32_t index,
                       struct annot_thread *ret_thread);
 int segment_read_shared(const struct segment *segment, struct annot_shared *ret_shared);
 
-/* Zeros for a segment before minor version 6. */
 int segment_read_queues(const struct segment *segment, uint64_t ret_counts[ANNOT_QUEUE_COUNTS]);
 
 /* The last note of the process: 1; 0: no note; -EFAULT. */

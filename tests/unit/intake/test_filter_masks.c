@@ -162,7 +162,7 @@ struct scene {
     struct maker *maker;
     struct maker_events seen;
     struct filter_rules rules;
-    struct filter_told told;
+    struct filter_applied told;
 };
 
 static struct scene scene;

@@ -130,7 +130,7 @@ TEST(codes_that_make_no_sense_are_names)
 TEST(a_filter_masks_functions_by_their_own_domain)
 {
     struct filter_rules rules = {.revision = 1, .size = 18, .text = "-python calls/f*"};
-    struct filter_told told = {0};
+    struct filter_applied told = {0};
     struct annot_string string;
     char bytes[ANNOT_STRING_MAX];
     rules.size = (uint32_t)strlen((const char *)rules.text);

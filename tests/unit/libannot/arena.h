@@ -75,7 +75,7 @@ struct seen {
     uint64_t lost[ANNOT_LOSS_COUNT]; /* reported by blocks, threads and segments; each once */
     uint64_t lost_total;
     uint64_t shared; /* ANNOT_LOSS_SHARED, not in the above */
-    uint64_t misuse[ANNOT_MISUSE_ALL];
+    uint64_t misuse[ANNOT_MISUSE_COUNT];
     uint32_t segments, threads, blocks, claimed_blocks;
     uint32_t exit_state;
     uint64_t identity, parent_identity, fork_time;

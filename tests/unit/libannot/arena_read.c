@@ -287,11 +287,9 @@ static void read_segment(const struct mapped *mapped, struct seen *seen, arena_v
     add_untold(mapped, seen);
     for (int cause = 0; cause < ANNOT_LOSS_COUNT; cause++)
         seen->lost[cause] += annot_load_relaxed(&mapped->shared->lost[cause]);
-    seen->shared += annot_load_relaxed(&mapped->shared->lost_more[0]);
+    seen->shared += annot_load_relaxed(&mapped->shared->lost[ANNOT_LOSS_SHARED]);
     for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse[i]);
-    for (int i = ANNOT_MISUSE_COUNT; i < ANNOT_MISUSE_ALL; i++)
-        seen->misuse[i] += annot_load_relaxed(&mapped->shared->misuse_more[i - ANNOT_MISUSE_COUNT]);
     if (annot_load_acquire(&mapped->header->note.state) == 2)
         seen->note = mapped->header->note;
     seen->segments++;

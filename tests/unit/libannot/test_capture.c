@@ -31,7 +31,7 @@ static void read_all(int pid)
     in = out = others = 0;
     arena_read(pid, &seen, sort, NULL);
     CHECK_INT(seen.lost_total, 0);
-    for (int i = 0; i < ANNOT_MISUSE_ALL; i++)
+    for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         CHECK_INT(seen.misuse[i], 0);
 }
 

@@ -148,7 +148,7 @@ TEST(what_is_untimed_is_counted_and_not_written)
     CHECK_INT(seen.kinds[ANNOT_REC_SPAN], 1);
     CHECK_INT(seen.lost_total, 1); /* the span without a queue */
     read_counts(counts);
-    CHECK(counts[ANNOT_QUEUE_TOTAL_LAUNCHED] == 9 && counts[ANNOT_QUEUE_TOTAL_TOLD] == 4);
+    CHECK(counts[ANNOT_QUEUE_TOTAL_LAUNCHED] == 9 && counts[ANNOT_QUEUE_TOTAL_REPORTED] == 4);
     CHECK(counts[ANNOT_QUEUE_TOTAL_DROPPED] == 2 && counts[ANNOT_QUEUE_TOTAL_UNTIMED] == 2);
     finish();
 }
@@ -233,7 +233,7 @@ TEST(counts_survive_a_kill)
     read_all(child);
     CHECK_INT(seen.kinds[ANNOT_REC_SPAN] + seen.lost_total, 3000);
     read_counts(counts);
-    CHECK(counts[ANNOT_QUEUE_TOTAL_LAUNCHED] == 3005 && counts[ANNOT_QUEUE_TOTAL_TOLD] == 3000);
+    CHECK(counts[ANNOT_QUEUE_TOTAL_LAUNCHED] == 3005 && counts[ANNOT_QUEUE_TOTAL_REPORTED] == 3000);
     finish();
 }
 

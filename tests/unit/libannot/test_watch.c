@@ -132,7 +132,7 @@ TEST(names_ids_events_and_ranges_with_ids_are_the_same_to_it)
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.kinds[ANNOT_REC_RANGE_START], 3);
     CHECK_INT(seen.kinds[ANNOT_REC_RANGE_END], 3);
-    for (int i = 0; i < ANNOT_MISUSE_ALL; i++)
+    for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         CHECK_INT(seen.misuse[i], 0);
     finish();
 }
@@ -190,7 +190,7 @@ TEST(filter_does_not_hide_a_range_from_its_watch)
     check_called(&called, 20, 20);
     arena_read(getpid(), &seen, NULL, NULL);
     CHECK_INT(seen.records, 0);
-    for (int i = 0; i < ANNOT_MISUSE_ALL; i++)
+    for (int i = 0; i < ANNOT_MISUSE_COUNT; i++)
         CHECK_INT(seen.misuse[i], 0);
     finish();
 }
