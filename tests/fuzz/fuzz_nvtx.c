@@ -3,7 +3,6 @@
  * texts that are NULL, huge, or not UTF-8. No crash, no read past the given size, consistent
  * levels. The input is a list of calls: id of the callback, then its arguments. */
 #include "nvtx_input.h"
-#include "nvtx_sync.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,10 +2,8 @@
 /* Random calls of NVTX's extensions: wrong, recursive or overlapping layouts, payloads of another
  * size, arbitrary pointers, enums, scopes, times, counters, heaps. No crash, and no read past the
  * given sizes: every argument is exactly as long as it claims. */
-#include "nvtx_counters.h"
 #include "nvtx_extension.h"
 #include "nvtx_input.h"
-#include "nvtx_mem.h"
 #include "nvtx_payload.h"
 #include "nvtx_registry.h"
 

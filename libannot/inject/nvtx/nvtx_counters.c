@@ -4,7 +4,7 @@
  * A group is a counter with a series for each of its entries. Samples with explicit times are spans
  * without length on a timeline of the counter, because annot's counters take the time of the call.
  * Differences are summed up. Threads: any. */
-#include "nvtx_counters.h"
+#include "nvtx.h"
 
 #include "nvtx_extension.h"
 #include "nvtx_line.h"

@@ -7,7 +7,7 @@
 #ifndef ANNOT_NVTX_EXTENSION_H
 #define ANNOT_NVTX_EXTENSION_H
 
-#include "nvtx_api.h"
+#include "nvtx.h"
 
 #include <stddef.h>
 #include <stdint.h>

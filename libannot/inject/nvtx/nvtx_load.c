@@ -5,14 +5,9 @@
  *
  * Threads: any, also in a constructor, inside of dlopen, with locks of the program held. */
 
-#include "nvtx_api.h"
-#include "nvtx_calls.h"
-#include "nvtx_counters.h"
+#include "nvtx.h"
 #include "nvtx_extension.h"
-#include "nvtx_mem.h"
 #include "nvtx_next.h"
-#include "nvtx_payload.h"
-#include "nvtx_sync.h"
 
 NVTX_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 /* That of NVTX 2, a separate library. */

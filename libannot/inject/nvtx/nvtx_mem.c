@@ -7,7 +7,7 @@
  * 20,000 or so are known by their address; those of others end without a size in their mark.
  *
  * Handles of regions are their addresses, of heaps and permissions numbers. Threads: any. */
-#include "nvtx_mem.h"
+#include "nvtx.h"
 
 #include "nvtx_extension.h"
 #include "nvtx_line.h"

@@ -10,11 +10,12 @@
 
 #include "inject_next.h"
 #include "nvtx_calls.h"
-#include "nvtx_map.h"
-#include "nvtx_sync.h"
 
 #include <annot_barrier.h>
+#include <errno.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define SLOTS 24
 
@@ -120,57 +121,138 @@ intptr_t nvtx_next_extension_of(uint32_t module, uint32_t slot)
     return extension_slots[module][slot];
 }
 
+/* ---- Their handles and ours -------------------------------------------------------------------
+ */
+
+/* A handle is stored within PROBES entries from its hash on, with gaps after removals; or, if these
+ * were all taken, in the next table, which is four times as large. */
+
+enum { PLACES = 32768, PROBES = 64, TABLES = 4 };
+
+struct place {
+    uint64_t theirs; /* 0 = free; W: swapped */
+    uint64_t ours;
+};
+
+static struct place first[NVTX_MAP_COUNT][PLACES];
+static struct place *more[NVTX_MAP_COUNT][TABLES - 1]; /* W: swapped once */
+
+static size_t size_of(uint32_t table)
+{
+    return (size_t)PLACES << 2 * table;
+}
+
+/* Returns NULL if it has not been made. */
+static struct place *table_of(enum nvtx_map map, uint32_t table)
+{
+    return table == 0 ? first[map] : annot_load_acquire(&more[map][table - 1]); /* partner: made */
+}
+
+/* Returns NULL if out of memory. */
+static struct place *table_made(enum nvtx_map map, uint32_t table)
+{
+    struct place *known = table_of(map, table);
+    size_t size = size_of(table) * sizeof(*known);
+    if (known)
+        return known;
+    int error = errno;
+    struct place *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made != MAP_FAILED && annot_cas_acq_rel(&more[map][table - 1], &known, made))
+        known = made; /* partner: table_of */
+    else if (made != MAP_FAILED)
+        munmap(made, size);
+    errno = error;
+    return known;
+}
+
+static struct place *place_at(struct place *places, uint32_t table, uint64_t theirs, uint32_t probe)
+{
+    uint64_t at = (theirs * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+    return &places[(at + probe) % size_of(table)];
+}
+
+static struct place *find(enum nvtx_map map, uint64_t theirs)
+{
+    struct place *places;
+    for (uint32_t table = 0; theirs && table < TABLES && (places = table_of(map, table)); table++)
+        for (uint32_t i = 0; i < PROBES; i++) {
+            struct place *place = place_at(places, table, theirs, i);
+            if (annot_load_acquire(&place->theirs) == theirs) /* partner: claim */
+                return place;
+        }
+    return NULL;
+}
+
+static struct place *claim(enum nvtx_map map, uint64_t theirs)
+{
+    struct place *places;
+    for (uint32_t table = 0; theirs && table < TABLES && (places = table_made(map, table)); table++)
+        for (uint32_t i = 0; i < PROBES; i++) {
+            struct place *place = place_at(places, table, theirs, i);
+            uint64_t none = 0;
+            /* Partner: itself, and the store in take. */
+            if (annot_cas_acq_rel(&place->theirs, &none, theirs))
+                return place;
+        }
+    return NULL;
+}
+
+void nvtx_map_put(enum nvtx_map map, uint64_t theirs, uint64_t ours)
+{
+    struct place *place = find(map, theirs);
+    if (!place)
+        place = claim(map, theirs);
+    if (place)
+        annot_store_release(&place->ours, ours); /* partner: get */
+}
+
+uint64_t nvtx_map_get(enum nvtx_map map, uint64_t theirs)
+{
+    const struct place *place = find(map, theirs);
+    return place ? annot_load_acquire(&place->ours) : 0; /* partner: put */
+}
+
+uint64_t nvtx_map_take(enum nvtx_map map, uint64_t theirs)
+{
+    struct place *place = find(map, theirs);
+    uint64_t ours = place ? annot_load_acquire(&place->ours) : 0; /* partner: put */
+    if (place)
+        annot_store_release(&place->theirs, UINT64_C(0)); /* partner: claim */
+    return ours;
+}
+
 /* ---- Callbacks that name objects ------------------------------------------------------------- */
 
 /* They carry no handle of NVTX. */
 
-#define BOTH(module, calls, id, value_type, character)                                             \
-    static void next_##id(value_type value, const character *name)                                 \
+#define NAME_BOTH(module, calls, id, type, character)                                              \
+    static void next_##id(type value, const character *name)                                       \
     {                                                                                              \
-        typedef void (*call)(value_type, const character *);                                       \
+        typedef void (*call)(type, const character *);                                             \
         ((call)nvtx_next_of(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))(value, name);     \
         ((call)(calls)[NVTX_CBID_##module##_##id])(value, name);                                   \
     }
-#define BOTH_WIDTHS(module, calls, id, value_type)                                                 \
-    BOTH(module, calls, id##A, value_type, char)                                                   \
-    BOTH(module, calls, id##W, value_type, wchar_t)
-#define ROWS(module, id)                                                                           \
-    [NVTX_CBID_##module##_##id##A] = NVTX_CALL(next_##id##A),                                      \
-    [NVTX_CBID_##module##_##id##W] = NVTX_CALL(next_##id##W)
+#define NAME_CUDA(module, id, type, object)                                                        \
+    NAME_BOTH(module, nvtx_cuda_calls, id##A, type, char)                                          \
+    NAME_BOTH(module, nvtx_cuda_calls, id##W, type, wchar_t)
+#define NAME_CUDART(module, id, type, object)                                                      \
+    NAME_BOTH(module, nvtx_cudart_calls, id##A, type, char)                                        \
+    NAME_BOTH(module, nvtx_cudart_calls, id##W, type, wchar_t)
+#define NAME_OPENCL(module, id, type, object)                                                      \
+    NAME_BOTH(module, nvtx_opencl_calls, id##A, type, char)                                        \
+    NAME_BOTH(module, nvtx_opencl_calls, id##W, type, wchar_t)
+#define NAME_ROWS(module, id, type, object) NVTX_NAME_ROWS(next, module, id)
 
-BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuDevice, int)
-BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuContext, void *)
-BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuStream, void *)
-BOTH_WIDTHS(CUDA, nvtx_cuda_calls, NameCuEvent, void *)
-BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaDevice, int)
-BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaStream, void *)
-BOTH_WIDTHS(CUDART, nvtx_cudart_calls, NameCudaEvent, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClDevice, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClContext, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClCommandQueue, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClMemObject, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClSampler, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClProgram, void *)
-BOTH_WIDTHS(OPENCL, nvtx_opencl_calls, NameClEvent, void *)
+NVTX_CUDA_NAMES(NAME_CUDA)
+NVTX_CUDART_NAMES(NAME_CUDART)
+NVTX_OPENCL_NAMES(NAME_OPENCL)
 
-static const NvtxFunctionPointer cuda_calls[NVTX_CBID_CUDA_SIZE] = {
-    ROWS(CUDA, NameCuDevice),
-    ROWS(CUDA, NameCuContext),
-    ROWS(CUDA, NameCuStream),
-    ROWS(CUDA, NameCuEvent),
-};
-
+static const NvtxFunctionPointer cuda_calls[NVTX_CBID_CUDA_SIZE] = {NVTX_CUDA_NAMES(NAME_ROWS)};
 static const NvtxFunctionPointer cudart_calls[NVTX_CBID_CUDART_SIZE] = {
-    ROWS(CUDART, NameCudaDevice),
-    ROWS(CUDART, NameCudaStream),
-    ROWS(CUDART, NameCudaEvent),
-};
-
+    NVTX_CUDART_NAMES(NAME_ROWS)};
 static const NvtxFunctionPointer opencl_calls[NVTX_CBID_OPENCL_SIZE] = {
-    ROWS(OPENCL, NameClDevice),    ROWS(OPENCL, NameClContext), ROWS(OPENCL, NameClCommandQueue),
-    ROWS(OPENCL, NameClMemObject), ROWS(OPENCL, NameClSampler), ROWS(OPENCL, NameClProgram),
-    ROWS(OPENCL, NameClEvent),
-};
+    NVTX_OPENCL_NAMES(NAME_ROWS)};
 
 static NvtxFunctionPointer nvtx_next_name(uint32_t module, uint32_t id)
 {

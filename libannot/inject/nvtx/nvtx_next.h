@@ -3,16 +3,16 @@
  * functions.
  *
  * With such a tool, handles and numbers of ranges are the tool's, so that features unknown to annot
- * still work between the program and it; ours are looked up by them (nvtx_map.h). All images of a
+ * still work between the program and it; ours are looked up by them. All images of a
  * process share the next tool's tables, as they share ours. Threads: any. */
 #ifndef ANNOT_NVTX_NEXT_H
 #define ANNOT_NVTX_NEXT_H
 
-#include "nvtx_api.h"
+#include "nvtx.h"
 #include "nvtx_extension.h"
-#include "nvtx_map.h"
-#include "nvtx_mem.h"
 #include "nvtx_scope.h"
+
+#include <stdint.h>
 
 /* Initialises the next tool, if there is one, for an image. */
 void nvtx_next_offer(NvtxGetExportTableFunc_t get_table);
@@ -31,6 +31,30 @@ NvtxFunctionPointer nvtx_next_of(uint32_t module, uint32_t id);
 
 /* Returns our callback that calls ours and the next tool's, or NULL for an unknown id. */
 NvtxFunctionPointer nvtx_next_call(uint32_t module, uint32_t id);
+
+/* ---- Their handles and ours ------------------------------------------------------------------ */
+
+/* Maps the next tool's handles to ours. Used only with a next tool; without one, programs have
+ * ours. Tables of 32,768 entries, followed by larger ones as needed, up to 2.8 million in all;
+ * lock-free. A handle without an entry is unknown: a domain is then the default one, a string has
+ * no name, a range has no end. */
+enum nvtx_map {
+    NVTX_MAP_DOMAIN,
+    NVTX_MAP_STRING,
+    NVTX_MAP_RANGE,
+    NVTX_MAP_RESOURCE,
+    NVTX_MAP_SYNC,
+    NVTX_MAP_HEAP,
+    NVTX_MAP_REGION, /* of extension MEM, by address: also without another tool */
+    NVTX_MAP_COUNT
+};
+
+/* The last value of a handle wins. */
+void nvtx_map_put(enum nvtx_map map, uint64_t theirs, uint64_t ours);
+/* Returns 0 for an unknown handle. */
+uint64_t nvtx_map_get(enum nvtx_map map, uint64_t theirs);
+/* The same, and removes the entry. */
+uint64_t nvtx_map_take(enum nvtx_map map, uint64_t theirs);
 
 /* ---- Handles that programs pass to extensions ------------------------------------------------ */
 

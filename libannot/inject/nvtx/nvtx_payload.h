@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extension PAYLOAD: its slots, and events with payloads of schemas.
+/* Extension PAYLOAD: its slots, events with payloads of schemas, and deferred events.
  *
  * Threads, errno, cost outside of recordings: as nvtx_calls.h. */
 #ifndef ANNOT_NVTX_PAYLOAD_H
@@ -8,8 +8,6 @@
 #include "nvtx_extension.h"
 
 #include <annot/annot.h>
-
-extern const struct nvtx_extension_calls nvtx_payload_calls;
 
 /* True if attributes carry payloads of schemas. */
 static inline int nvtx_has_blobs(const nvtxEventAttributes_t *attributes)

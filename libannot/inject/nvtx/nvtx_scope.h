@@ -8,7 +8,7 @@
 #ifndef ANNOT_NVTX_SCOPE_H
 #define ANNOT_NVTX_SCOPE_H
 
-#include "nvtx_api.h"
+#include "nvtx.h"
 
 #include <annot/annot.h>
 #include <annot_barrier.h>

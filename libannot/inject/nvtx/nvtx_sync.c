@@ -7,8 +7,6 @@
  * acquire it as well (a shared lock, a semaphore) are not shown as holders.
  *
  * Objects lie in a table; a handle is the index. Threads: any; lock-free. */
-#include "nvtx_sync.h"
-
 #include "nvtx_event.h"
 
 #include <annot/observers.h>

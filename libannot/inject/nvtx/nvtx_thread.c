@@ -3,7 +3,7 @@
 #include "nvtx_thread.h"
 
 #include "clock.h"
-#include "nvtx_api.h"
+#include "nvtx_event.h"
 #include "strings.h"
 
 #include <annot/observers.h>

@@ -11,9 +11,9 @@
 #ifndef ANNOT_NVTX_THREAD_H
 #define ANNOT_NVTX_THREAD_H
 
-#include "nvtx_text.h"
-
 #include <annot/annot.h>
+#include <annot/values.h>
+#include <wchar.h>
 
 enum {
     NVTX_OPEN_KEPT = 1024, /* deeper ranges are assumed to nest */
@@ -22,6 +22,9 @@ enum {
     NVTX_LANES = UINT16_MAX + 1,
     NVTX_LANE_SYNC = UINT16_MAX, /* waits for objects of SYNC, which count for no domain */
 };
+
+/* One byte more than a name may have, to detect cut names; the longest character; the end. */
+enum { NVTX_TEXT_SIZE = 1024 + 4 + 1 };
 
 enum nvtx_open_state {
     NVTX_OPEN_NESTED = 0,
