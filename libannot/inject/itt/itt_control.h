@@ -3,12 +3,10 @@
 #ifndef ANNOT_ITT_CONTROL_H
 #define ANNOT_ITT_CONTROL_H
 
-#include "itt_entry.h"
+#include "itt.h"
 
 #include <annot/annot.h>
 #include <annot_barrier.h>
-
-extern const struct itt_entry itt_entries_control[];
 
 /* Between __itt_pause and __itt_resume. W: under the lock */
 extern int itt_is_paused;

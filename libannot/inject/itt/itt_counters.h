@@ -3,12 +3,10 @@
 #ifndef ANNOT_ITT_COUNTERS_H
 #define ANNOT_ITT_COUNTERS_H
 
-#include "itt_entry.h"
+#include "itt.h"
 #include "itt_wire.h"
 
 #include <annot/annot.h>
-
-extern const struct itt_entry itt_entries_counters[];
 
 /* Registers the counters that an image created before it was initialised. */
 void itt_counters_adopt(struct itt_counter_info *list);

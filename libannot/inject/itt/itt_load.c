@@ -7,12 +7,8 @@
  * afterwards: it may be unloaded. */
 #include "itt_control.h"
 #include "itt_counters.h"
-#include "itt_metadata.h"
 #include "itt_names.h"
 #include "itt_next.h"
-#include "itt_spans.h"
-#include "itt_sync.h"
-#include "itt_tasks.h"
 
 #include <string.h>
 

@@ -3,13 +3,11 @@
 #ifndef ANNOT_ITT_NAMES_H
 #define ANNOT_ITT_NAMES_H
 
-#include "itt_entry.h"
+#include "itt.h"
 #include "itt_wire.h"
 
 #include <annot/annot.h>
 #include <annot_barrier.h>
-
-extern const struct itt_entry itt_entries_names[];
 
 /* Set in extra1 of a domain together with its number, as 0 is a valid number. */
 enum { ITT_KNOWN = 1 << 16 };

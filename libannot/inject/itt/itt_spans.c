@@ -2,7 +2,7 @@
 /* Ranges of the process, which may overlap and end on another thread: overlapped tasks, regions,
  * frames, and events. An id that is open already is ignored where ITT requires it. And marks:
  * markers, the older marks, task groups. */
-#include "itt_spans.h"
+#include "itt.h"
 #include "itt_control.h"
 #include "itt_names.h"
 #include "itt_open.h"

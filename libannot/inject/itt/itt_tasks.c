@@ -3,7 +3,7 @@
  *
  * A task with an id begins an arrow; it arrives at a task of another thread that names it as its
  * parent, or at a relation that names it. */
-#include "itt_tasks.h"
+#include "itt.h"
 
 #include "function_place.h"
 #include "inject_emit.h"

@@ -4,7 +4,7 @@
 #ifndef ANNOT_ITT_THREAD_H
 #define ANNOT_ITT_THREAD_H
 
-#include "itt_entry.h"
+#include "itt.h"
 #include "itt_open.h"
 
 #include <annot/annot.h>
