@@ -27,7 +27,7 @@ enum {
     BUFFER_COUNT = 128,
     BUFFERS_MAX = 1024, /* if requests must not be refused */
     BUFFERS_READY = 1,  /* with memory in advance; the others get it on use */
-    NONE = 0xffff,
+    NO_BUFFER = 0xffff,
 };
 
 struct entry {
@@ -42,14 +42,14 @@ static uint32_t buffer_count; /* constant once there is a pool */
 static uint32_t overruns;     /* requests that exceeded the pool and could not be refused. Atomic */
 /* count of changes << 16 | number of the first: the count detects a buffer that came back in
  * between. */
-static uint64_t free_list = NONE;
-static uint64_t full_list = NONE;
+static uint64_t free_list = NO_BUFFER;
+static uint64_t full_list = NO_BUFFER;
 
 static void put(uint64_t *list, uint32_t number)
 {
     uint64_t before = __atomic_load_n(list, __ATOMIC_RELAXED), after;
     do {
-        __atomic_store_n(&entries[number].next, (uint32_t)(before & NONE), __ATOMIC_RELAXED);
+        __atomic_store_n(&entries[number].next, (uint32_t)(before & NO_BUFFER), __ATOMIC_RELAXED);
         after = ((before >> 16) + 1) << 16 | number;
     } while (!__atomic_compare_exchange_n(list, &before, after, true, __ATOMIC_RELEASE,
                                           __ATOMIC_RELAXED));
@@ -59,24 +59,24 @@ static uint32_t take_one(uint64_t *list)
 {
     uint64_t before = __atomic_load_n(list, __ATOMIC_ACQUIRE), after;
     do {
-        if ((before & NONE) == NONE)
-            return NONE;
+        if ((before & NO_BUFFER) == NO_BUFFER)
+            return NO_BUFFER;
         after = ((before >> 16) + 1) << 16 |
-                __atomic_load_n(&entries[before & NONE].next, __ATOMIC_RELAXED);
+                __atomic_load_n(&entries[before & NO_BUFFER].next, __ATOMIC_RELAXED);
     } while (!__atomic_compare_exchange_n(list, &before, after, true, __ATOMIC_ACQUIRE,
                                           __ATOMIC_ACQUIRE));
-    return (uint32_t)(before & NONE);
+    return (uint32_t)(before & NO_BUFFER);
 }
 
 /* Takes all, the oldest first. */
 static uint32_t take_all(uint64_t *list)
 {
     uint64_t before = __atomic_load_n(list, __ATOMIC_ACQUIRE);
-    while (!__atomic_compare_exchange_n(list, &before, ((before >> 16) + 1) << 16 | NONE, true,
+    while (!__atomic_compare_exchange_n(list, &before, ((before >> 16) + 1) << 16 | NO_BUFFER, true,
                                         __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
         ;
-    uint32_t first = NONE, number = (uint32_t)(before & NONE);
-    while (number != NONE) {
+    uint32_t first = NO_BUFFER, number = (uint32_t)(before & NO_BUFFER);
+    while (number != NO_BUFFER) {
         uint32_t next = entries[number].next;
         entries[number].next = first;
         first = number;
@@ -119,7 +119,7 @@ void CUPTIAPI gpu_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_r
     *max_records = 0;
     *buffer = NULL;
     *size = 0;
-    if (number != NONE) {
+    if (number != NO_BUFFER) {
         __atomic_store_n(&entries[number].is_ours, 0, __ATOMIC_RELAXED);
         *buffer = entries[number].buffer.bytes;
     } else if (gpu_faults(cupti.version) & GPU_FAULT_KEEP_BUFFERS) {
@@ -177,7 +177,7 @@ static void stop_if_overrun(void)
 void gpu_buffers_drain(void (*take)(const struct gpu_buffer *buffer))
 {
     uint32_t number = take_all(&full_list);
-    while (number != NONE) {
+    while (number != NO_BUFFER) {
         uint32_t next = entries[number].next;
         take(&entries[number].buffer);
         give_back_memory(number);

@@ -17,8 +17,8 @@ enum { DEVICES = 64 };
 static struct device {
     struct gpu_limits limits;
     struct gpu_identity identity;
-    bool is_known, is_told;
-    bool was_asked; /* the driver was queried in this window */
+    bool is_known, is_reported;
+    bool was_queried; /* the driver was queried in this window */
 } devices[DEVICES];
 
 /* CUPTI reports all devices, but numbers only those visible to the program as the program does. */
@@ -42,7 +42,7 @@ static uint32_t ask(uint32_t device, CUdevice_attribute attribute)
 
 static void ask_driver(uint32_t device)
 {
-    devices[device].was_asked = true;
+    devices[device].was_queried = true;
     struct gpu_record record = {.device = device};
     record.limits = (struct gpu_limits){
         .major = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -62,7 +62,7 @@ static struct device *device_of(uint32_t device)
 {
     if (device >= DEVICES)
         return NULL;
-    if (!devices[device].is_known && !devices[device].was_asked)
+    if (!devices[device].is_known && !devices[device].was_queried)
         ask_driver(device);
     return devices[device].is_known ? &devices[device] : NULL;
 }
@@ -135,9 +135,9 @@ struct words {
 /* In nvidia-smi's format. */
 static void write_uuid(const char *kind, const uint8_t uuid[16], char text[UUID_SIZE])
 {
-    static const uint8_t none[16];
+    static const uint8_t zero[16];
     size_t used = (size_t)snprintf(text, UUID_SIZE, "%s", kind);
-    if (memcmp(uuid, none, sizeof(none)) == 0)
+    if (memcmp(uuid, zero, sizeof(zero)) == 0)
         text[0] = 0;
     for (int i = 0; i < 16 && text[0]; i++) {
         bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
@@ -197,7 +197,7 @@ uint32_t gpu_device_label(uint32_t number)
     return values.count ? gpu_emit_label(text, &values) : 0;
 }
 
-static void tell(uint32_t number, const struct device *device)
+static void emit_device(uint32_t number, const struct device *device)
 {
     struct gpu_values values = {0};
     struct words words;
@@ -216,14 +216,14 @@ static void tell(uint32_t number, const struct device *device)
 void gpu_device_emit(uint32_t number)
 {
     struct device *device = device_of(number);
-    if (!device || device->is_told)
+    if (!device || device->is_reported)
         return;
-    device->is_told = true;
-    tell(number, device);
+    device->is_reported = true;
+    emit_device(number, device);
 }
 
 void gpu_devices_begin(void)
 {
     for (uint32_t i = 0; i < DEVICES; i++)
-        devices[i].is_told = devices[i].was_asked = false;
+        devices[i].is_reported = devices[i].was_queried = false;
 }

@@ -153,34 +153,34 @@ static struct annot_value value_of(const struct gpu_value *value)
     static annot_name keys[GPU_KEY_COUNT];
     if (keys[value->key] == 0)
         keys[value->key] = annot_name_intern(gpu_key_text(value->key));
-    struct annot_value told = {.key = gpu_key_text(value->key), .key_name = keys[value->key]};
-    told.kind = value->text         ? ANNOT_PAYLOAD_STRING
-                : value->real != 0  ? ANNOT_PAYLOAD_DOUBLE
-                : value->number < 0 ? ANNOT_PAYLOAD_INT64
-                                    : ANNOT_PAYLOAD_UINT64;
+    struct annot_value converted = {.key = gpu_key_text(value->key), .key_name = keys[value->key]};
+    converted.kind = value->text         ? ANNOT_PAYLOAD_STRING
+                     : value->real != 0  ? ANNOT_PAYLOAD_DOUBLE
+                     : value->number < 0 ? ANNOT_PAYLOAD_INT64
+                                         : ANNOT_PAYLOAD_UINT64;
     if (value->text)
-        told.value.string = value->text;
+        converted.value.string = value->text;
     else if (value->real != 0)
-        told.value.float64 = value->real;
+        converted.value.float64 = value->real;
     else
-        told.value.int64 = value->number;
-    return told;
+        converted.value.int64 = value->number;
+    return converted;
 }
 
 static uint32_t take_values(const struct gpu_values *values,
-                            struct annot_value told[GPU_VALUES_MAX])
+                            struct annot_value ret_values[GPU_VALUES_MAX])
 {
     uint32_t count = values ? values->count : 0;
     for (uint32_t i = 0; i < count; i++)
-        told[i] = value_of(&values->items[i]);
+        ret_values[i] = value_of(&values->items[i]);
     return count;
 }
 
 uint32_t gpu_emit_label(const char *text, const struct gpu_values *values)
 {
-    struct annot_value told[GPU_VALUES_MAX];
-    uint32_t count = take_values(values, told);
-    return count ? annot_queue_label(text, told, count) : annot_name_intern(text);
+    struct annot_value converted[GPU_VALUES_MAX];
+    uint32_t count = take_values(values, converted);
+    return count ? annot_queue_label(text, converted, count) : annot_name_intern(text);
 }
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
@@ -314,7 +314,7 @@ void gpu_emit_anchor(uint64_t cupti_ns, uint64_t time, uint32_t error_ns)
 void gpu_emit_span(const struct gpu_span *span)
 {
     struct annot_value values[GPU_VALUES_MAX];
-    const struct annot_span told = {
+    const struct annot_span emitted = {
         .name = span->name,
         .queue = queue_of(span),
         .begin = span->begin_ns,
@@ -327,7 +327,7 @@ void gpu_emit_span(const struct gpu_span *span)
         .values = values,
         .value_count = take_values(span->values, values),
     };
-    annot_emit_spans(&told, 1);
+    annot_emit_spans(&emitted, 1);
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -343,13 +343,13 @@ void gpu_emit_note(const char *text)
 
 void gpu_emit_fact(const char *category, const char *text, const struct gpu_values *values)
 {
-    struct annot_value told[GPU_VALUES_MAX];
+    struct annot_value converted[GPU_VALUES_MAX];
     const struct annot_event event = {
         .text = text,
         .domain = domain_of_cupti(),
         .category = annot_category_observed(domain_of_cupti(), category, ANNOT_OBSERVER_CUPTI, 0),
-        .values = told,
-        .value_count = take_values(values, told),
+        .values = converted,
+        .value_count = take_values(values, converted),
     };
     annot_mark_event(&event);
 }

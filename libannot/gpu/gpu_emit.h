@@ -133,7 +133,7 @@ enum gpu_count {
     GPU_COUNT_DROPPED,  /* records that CUPTI had no room for */
     GPU_COUNT_ORPHANS,  /* activities of unknown launches */
     GPU_COUNT_UNKNOWN,  /* unreadable records */
-    GPU_COUNT_OUTSIDE,  /* activities launched while none were to be recorded */
+    GPU_COUNT_OUTSIDE,  /* activities launched outside of windows */
     GPU_COUNT_OPENED,   /* windows opened */
     GPU_COUNT_SHUT,     /* windows shut, with all their spans emitted */
     GPU_COUNTS

@@ -51,7 +51,7 @@ static void read_settings(void)
     char text[512];
     if (!words)
         return;
-    gpu_settings.nodes = gpu_settings.nodes_asked = gpu_has_word(words, "nodes");
+    gpu_settings.nodes = gpu_settings.nodes_requested = gpu_has_word(words, "nodes");
     if (gpu_has_word(words, "stacks=exact"))
         gpu_settings.stacks = GPU_STACKS_EXACT;
     else if (gpu_has_word(words, "stacks=off"))

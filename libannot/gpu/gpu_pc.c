@@ -132,7 +132,7 @@ bool gpu_pc_possible(void)
 
 /* ---- Reading samples ------------------------------------------------------------------------- */
 
-static void tell(void *context, const struct gpu_pc *pc)
+static void emit_place(void *context, const struct gpu_pc *pc)
 {
     (void)context;
     gpu_emit_pc(pc);
@@ -144,7 +144,7 @@ static void read_data(const struct gpu_pc_data *data, const struct gpu_pc_reason
     sums.dropped += data->head.droppedSamples;
     sums.others += data->head.nonUsrKernelsTotalSamples;
     sums.full += data->head.hardwareBufferFull != 0;
-    wrong += gpu_pc_data_read(data, reasons, tell, NULL);
+    wrong += gpu_pc_data_read(data, reasons, emit_place, NULL);
 }
 
 static void emit_of(int place)

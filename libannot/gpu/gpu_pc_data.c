@@ -80,8 +80,8 @@ uint64_t gpu_pc_data_read(const struct gpu_pc_data *data, const struct gpu_pc_re
                           void (*take)(void *context, const struct gpu_pc *pc), void *context)
 {
     struct gpu_stall stalls[GPU_PC_REASONS];
-    size_t told = data->head.totalNumPcs, count = told < data->rows ? told : data->rows;
-    uint64_t wrong = told > count; /* counts once, whatever the excess */
+    size_t claimed = data->head.totalNumPcs, count = claimed < data->rows ? claimed : data->rows;
+    uint64_t wrong = claimed > count; /* counts once, whatever the excess */
     for (size_t i = 0; i < count; i++) {
         CUpti_PCSamplingPCData record = {0};
         memcpy(&record, data->records + i * data->stride, STRIDE_BEFORE);

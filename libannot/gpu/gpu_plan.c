@@ -89,7 +89,7 @@ static int read_keys(const struct kind *kind, const char *text, uint64_t *values
             return fail(ret_wrong, "a number is missing");
         values[key] = strtoull(number, &end, 10);
         if ((*end && (*end != ',' || !end[1])) || values[key] > UINT32_MAX)
-            return fail(ret_wrong, "a number is none, or too large");
+            return fail(ret_wrong, "a number is missing, or too large");
         if (values[key] < kind->keys[key].min)
             return fail(ret_wrong, "a number is too small");
         given |= 1u << key;

@@ -228,17 +228,17 @@ static void read_device(const uint8_t *bytes, struct gpu_record *ret_record)
 /* The record of an instance has the UUID of the whole device as well. */
 static void read_identity(const uint8_t *bytes, size_t size, struct gpu_record *ret_record)
 {
-    static const uint8_t none[16];
+    static const uint8_t zero[16];
     struct gpu_identity *identity = &ret_record->identity;
     if (size < sizeof(CUpti_ActivityDevice4))
         return;
     const uint8_t *whole = bytes + offsetof(CUpti_ActivityDevice4, uuid);
     const uint8_t *part = bytes + offsetof(CUpti_ActivityDevice4, migUuid);
     ret_record->hidden = bytes[offsetof(CUpti_ActivityDevice4, isCudaVisible)] == 0;
-    identity->is_known = memcmp(whole, none, sizeof(none)) != 0;
-    identity->is_instance = memcmp(part, none, sizeof(none)) != 0;
-    memcpy(identity->uuid, identity->is_instance ? part : whole, sizeof(none));
-    memcpy(identity->card, whole, sizeof(none));
+    identity->is_known = memcmp(whole, zero, sizeof(zero)) != 0;
+    identity->is_instance = memcmp(part, zero, sizeof(zero)) != 0;
+    memcpy(identity->uuid, identity->is_instance ? part : whole, sizeof(zero));
+    memcpy(identity->card, whole, sizeof(zero));
 }
 
 static void read_thread(const uint8_t *bytes, struct gpu_record *ret_record)

@@ -348,7 +348,7 @@ static void configure_unified(void)
     }
 }
 
-static void enable_asked(bool on)
+static void enable_optional(bool on)
 {
     if (gpu_wanted.runtime)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_RUNTIME, on);
@@ -387,7 +387,7 @@ void gpu_kinds_enable(bool on)
     enable_kernels(on);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         gpu_session_enable(kinds[i], on);
-    enable_asked(on);
+    enable_optional(on);
     if (has_whole_graphs() || !on)
         gpu_session_enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, on);
 }

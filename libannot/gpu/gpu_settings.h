@@ -19,10 +19,10 @@ enum { GPU_COMPLAINTS = 4 };
 struct gpu_settings {
     bool wanted;
     const char *complaints[GPU_COMPLAINTS]; /* notes for each recording; NULL: end */
-    bool nodes;       /* of graphs, each kernel; else as a whole. W: our thread, without a window */
-    bool nodes_asked; /* the same, before the budget lowered it */
-    double budget;    /* percent; 0: no limit */
-    uint8_t stacks;   /* enum gpu_stacks */
+    bool nodes; /* of graphs, each kernel; else as a whole. W: our thread, without a window */
+    bool nodes_requested; /* the same, before the budget lowered it */
+    double budget;        /* percent; 0: no limit */
+    uint8_t stacks;       /* enum gpu_stacks */
     struct gpu_plan plan; /* W: gpu_trigger.c */
 };
 

@@ -181,7 +181,7 @@ static uint32_t *known_name(const struct gpu_record *record, const char *capture
         uint32_t name;
     } names[NAMES];
 
-    static uint32_t none;
+    static uint32_t spare;
 
     uint64_t key = 1 + ((uint64_t)record->kind << 56 | (uint64_t)(record->sort & 0xff) << 48 |
                         (uint64_t)(record->source & 0xff) << 40 |
@@ -196,8 +196,8 @@ static uint32_t *known_name(const struct gpu_record *record, const char *capture
         one->captured_in = captured_in;
         return &one->name;
     }
-    none = 0;
-    return &none;
+    spare = 0;
+    return &spare;
 }
 
 static uint32_t make_name(const struct gpu_record *record, const char *captured_in)
@@ -331,7 +331,7 @@ static void emit_span(const struct gpu_record *record)
     gpu_emit_span(&span);
 }
 
-static void tell(void *context, const struct gpu_record *record)
+static void emit_record(void *context, const struct gpu_record *record)
 {
     const uint32_t *own_thread = context;
     if (record->kind == GPU_CONTEXT)
@@ -347,7 +347,7 @@ void gpu_spans_emit(const struct gpu_buffer *buffer)
     uint32_t own_thread = (uint32_t)syscall(SYS_gettid);
     gpu_session_anchor();
     uint64_t unknown =
-        gpu_records_read(gpu_session_next, buffer->bytes, buffer->valid, tell, &own_thread);
+        gpu_records_read(gpu_session_next, buffer->bytes, buffer->valid, emit_record, &own_thread);
     gpu_session_anchor();
     gpu_emit_count(GPU_COUNT_UNKNOWN, unknown);
     gpu_emit_count(GPU_COUNT_DROPPED, buffer->dropped);

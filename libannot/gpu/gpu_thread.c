@@ -105,7 +105,7 @@ static void emit_switches(void)
                                         [GPU_SWITCH_OPENED] = "overhead: window opens",
                                         [GPU_SWITCH_RESTS] = "overhead: window rests",
                                         [GPU_SWITCH_GOES_ON] = "overhead: window goes on"};
-    static uint64_t told_session;
+    static uint64_t reported_session;
     struct gpu_switch one;
     while (gpu_window_take_switch(&one)) {
         const struct gpu_span span = {
@@ -121,10 +121,10 @@ static void emit_switches(void)
         one.cupti = gpu_fault_version(cupti.version, version);
         gpu_emit_switch(&one);
         bool opened = one.kind == GPU_SWITCH_OPENED;
-        if (opened && told_session != session)
+        if (opened && reported_session != session)
             emit_kept_out();
         if (opened)
-            told_session = session;
+            reported_session = session;
         if (one.by_program)
             gpu_governor_add(one.end_ns - one.begin_ns);
     }
@@ -150,9 +150,9 @@ static void meet_session(uint64_t now)
 {
     for (int i = 0; i < GPU_COMPLAINTS && gpu_settings.complaints[i]; i++)
         gpu_emit_note(gpu_settings.complaints[i]);
-    if (gpu_settings.nodes != gpu_settings.nodes_asked)
+    if (gpu_settings.nodes != gpu_settings.nodes_requested)
         shut();
-    gpu_settings.nodes = gpu_settings.nodes_asked;
+    gpu_settings.nodes = gpu_settings.nodes_requested;
     gpu_window_forgive();
     gpu_governor_begin(&governor, gpu_settings.budget,
                        gpu_settings.nodes ? GPU_LEVEL_NODES : GPU_LEVEL_GRAPHS);

@@ -33,11 +33,11 @@ enum { SETTLE_TURNS = 20, SETTLE_NS = 10000000, PATIENCE_NS = 50000000, SWITCHES
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_allowed, is_subscribed, is_collecting, has_failed;
-static bool is_told_taking; /* according to the switches so far */
-static char failure[512];   /* not reported yet */
-static uint32_t is_taking;  /* new launches are recorded. W: with the lock; atomic */
-static uint32_t is_ending;  /* an open window is not wanted. The same */
-static uint64_t launched;   /* by all windows before this one */
+static bool is_reported_taking; /* according to the switches so far */
+static char failure[512];       /* not reported yet */
+static uint32_t is_taking;      /* new launches are recorded. W: with the lock; atomic */
+static uint32_t is_ending;      /* an open window is not wanted. The same */
+static uint64_t launched;       /* by all windows before this one */
 /* Begin and end of recording launches in this window. The same. */
 static uint64_t taking_since, taking_until;
 
@@ -80,14 +80,14 @@ static void note_switch(enum gpu_switch_kind kind, bool by_program, int64_t begi
                             (uint64_t)begin_ns, is_whole ? (uint64_t)now_ns() : (uint64_t)begin_ns,
                             counted - launched, ""};
     launched = counted;
-    is_told_taking = kind == GPU_SWITCH_OPENED || kind == GPU_SWITCH_GOES_ON;
+    is_reported_taking = kind == GPU_SWITCH_OPENED || kind == GPU_SWITCH_GOES_ON;
 }
 
 /* Notes rest and resume of an open window: only while all is kept, it is known if the GPU was idle.
  * Without room for a resume and its end, it rests for readers. */
 static void note_taking(bool on, int64_t time_ns)
 {
-    if (is_collecting && on != is_told_taking && (!on || switch_count + 4 <= SWITCHES))
+    if (is_collecting && on != is_reported_taking && (!on || switch_count + 4 <= SWITCHES))
         note_switch(on ? GPU_SWITCH_GOES_ON : GPU_SWITCH_RESTS, false, time_ns);
 }
 

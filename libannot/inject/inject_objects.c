@@ -26,8 +26,8 @@ static int is_same(const struct place *place, uint32_t kind, uint64_t value)
 
 static int take(struct place *place, uint32_t kind, uint64_t value)
 {
-    uint32_t none = 0;
-    if (!annot_cas_acq_rel(&place->kind, &none, KIND_BUSY)) /* partner: itself */
+    uint32_t free_kind = 0;
+    if (!annot_cas_acq_rel(&place->kind, &free_kind, KIND_BUSY)) /* partner: itself */
         return 0;
     place->value = value;
     annot_store_release(&place->kind, kind); /* partner: is_same */

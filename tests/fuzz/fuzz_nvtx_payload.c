@@ -78,10 +78,10 @@ static uint64_t take_small(struct nvtx_input *input)
     return shape < 240 ? shape % 24 : nvtx_take(input, 8);
 }
 
-static const struct nvtx_schema_said *take_schema(struct nvtx_input *input)
+static const struct nvtx_schema_given *take_schema(struct nvtx_input *input)
 {
-    struct nvtx_entry_said entries[ENTRIES] = {0};
-    struct nvtx_schema_said schema = {0};
+    struct nvtx_entry_given entries[ENTRIES] = {0};
+    struct nvtx_schema_given schema = {0};
     size_t count = nvtx_take(input, 1) % (ENTRIES + 1);
     for (size_t i = 0; i < count; i++) {
         entries[i].flags = take_flags(input);
@@ -107,18 +107,18 @@ static const struct nvtx_schema_said *take_schema(struct nvtx_input *input)
     return hold(&schema, sizeof(schema));
 }
 
-static const struct nvtx_enum_said *take_enum(struct nvtx_input *input)
+static const struct nvtx_enum_given *take_enum(struct nvtx_input *input)
 {
-    struct nvtx_enum_value_said values[4];
-    struct nvtx_enum_said said = {.fields = 0x3e, .values = values};
-    said.count = nvtx_take(input, 1) % 5;
-    said.size = nvtx_take(input, 1) % 10;
-    said.id = nvtx_take(input, 1) & 1 ? NVTX_ID_STATIC + nvtx_take(input, 1) % IDS : 0;
-    for (size_t i = 0; i < said.count; i++)
-        values[i] = (struct nvtx_enum_value_said){nvtx_take_text(input), nvtx_take(input, 2),
-                                                  (int8_t)nvtx_take(input, 1)};
-    said.values = hold(values, said.count * sizeof(values[0]));
-    return said.values ? hold(&said, sizeof(said)) : NULL;
+    struct nvtx_enum_value_given values[4];
+    struct nvtx_enum_given given = {.fields = 0x3e, .values = values};
+    given.count = nvtx_take(input, 1) % 5;
+    given.size = nvtx_take(input, 1) % 10;
+    given.id = nvtx_take(input, 1) & 1 ? NVTX_ID_STATIC + nvtx_take(input, 1) % IDS : 0;
+    for (size_t i = 0; i < given.count; i++)
+        values[i] = (struct nvtx_enum_value_given){nvtx_take_text(input), nvtx_take(input, 2),
+                                                   (int8_t)nvtx_take(input, 1)};
+    given.values = hold(values, given.count * sizeof(values[0]));
+    return given.values ? hold(&given, sizeof(given)) : NULL;
 }
 
 /* ---- Payloads -------------------------------------------------------------------------------- */
@@ -137,9 +137,9 @@ static const void *take_bytes(struct nvtx_input *input, size_t size)
     return hold(bytes, size);
 }
 
-static const struct nvtx_blob_said *take_blobs(struct nvtx_input *input, size_t *ret_count)
+static const struct nvtx_blob_given *take_blobs(struct nvtx_input *input, size_t *ret_count)
 {
-    struct nvtx_blob_said blobs[BLOBS] = {0};
+    struct nvtx_blob_given blobs[BLOBS] = {0};
     size_t count = nvtx_take(input, 1) % (BLOBS + 1);
     *ret_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -152,9 +152,9 @@ static const struct nvtx_blob_said *take_blobs(struct nvtx_input *input, size_t 
             blobs[i].size = 8;
         if (blobs[i].schema == NVTX_TYPE_CSTRING && nvtx_take(input, 1) & 1)
             blobs[i] =
-                (struct nvtx_blob_said){NVTX_TYPE_CSTRING, SIZE_MAX, "a text of the program"};
+                (struct nvtx_blob_given){NVTX_TYPE_CSTRING, SIZE_MAX, "a text of the program"};
     }
-    const struct nvtx_blob_said *copy = count ? hold(blobs, count * sizeof(blobs[0])) : NULL;
+    const struct nvtx_blob_given *copy = count ? hold(blobs, count * sizeof(blobs[0])) : NULL;
     *ret_count = copy ? count : 0;
     return copy;
 }
@@ -170,10 +170,10 @@ typedef void blobs_call(nvtxDomainHandle_t, const void *, size_t);
 static void call_register(struct nvtx_input *input)
 {
     nvtxDomainHandle_t domain = take_domain(input);
-    struct nvtx_scope_said scope = {sizeof(scope), nvtx_take_text(input), take_id(input), 0};
-    struct nvtx_time_said times = {.scope = take_id(input),
-                                   .type = nvtx_take(input, 1) % 60,
-                                   .resolution = (int64_t)nvtx_take(input, 4)};
+    struct nvtx_scope_given scope = {sizeof(scope), nvtx_take_text(input), take_id(input), 0};
+    struct nvtx_time_given times = {.scope = take_id(input),
+                                    .type = nvtx_take(input, 1) % 60,
+                                    .resolution = (int64_t)nvtx_take(input, 4)};
     switch (nvtx_take(input, 1) % 8) {
     case 0:
         scope.size = nvtx_take(input, 1) % (sizeof(scope) + 1);
@@ -195,7 +195,7 @@ static void call_register(struct nvtx_input *input)
 
 /* Takes attributes with payloads. */
 static void call_attributes(struct nvtx_input *input, nvtxDomainHandle_t domain,
-                            const struct nvtx_blob_said *blobs, size_t count)
+                            const struct nvtx_blob_given *blobs, size_t count)
 {
     nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = sizeof(event)};
     event.payloadType = NVTX_PAYLOAD_IS_BLOBS;
@@ -214,7 +214,7 @@ static void call_event(struct nvtx_input *input)
     typedef void end_call(nvtxDomainHandle_t, uint64_t, const void *, size_t);
     nvtxDomainHandle_t domain = take_domain(input);
     size_t count;
-    const struct nvtx_blob_said *blobs = take_blobs(input, &count);
+    const struct nvtx_blob_given *blobs = take_blobs(input, &count);
     unsigned slot = (unsigned)nvtx_take(input, 1) % 7;
     switch (slot) {
     case 0:
@@ -243,10 +243,10 @@ static void call_event(struct nvtx_input *input)
 
 static void call_batch(struct nvtx_input *input)
 {
-    struct nvtx_batch_said batch = {.schema = take_id(input),
-                                    .size = nvtx_take(input, 1) % (BLOB_SIZE + 1),
-                                    .scope = take_id(input),
-                                    .flexible_size = nvtx_take(input, 1) % (BLOB_SIZE + 1)};
+    struct nvtx_batch_given batch = {.schema = take_id(input),
+                                     .size = nvtx_take(input, 1) % (BLOB_SIZE + 1),
+                                     .scope = take_id(input),
+                                     .flexible_size = nvtx_take(input, 1) % (BLOB_SIZE + 1)};
     batch.events = take_bytes(input, batch.size);
     batch.flexible = take_bytes(input, batch.flexible_size);
     if (batch.events && batch.flexible)
@@ -281,15 +281,15 @@ static void call_times(struct nvtx_input *input)
 static void call_counter(struct nvtx_input *input)
 {
     nvtxDomainHandle_t domain = take_domain(input);
-    struct nvtx_counter_said said = {.size = sizeof(said),
-                                     .schema = take_id(input),
-                                     .name = nvtx_take_text(input),
-                                     .scope = take_id(input),
-                                     .semantics = take_semantics(input)};
-    struct nvtx_samples_said batch = {.counter = take_id(input),
-                                      .flags = nvtx_take(input, 1) << 32,
-                                      .size = nvtx_take(input, 1) % (BLOB_SIZE + 1),
-                                      .times_size = nvtx_take(input, 1) % (BLOB_SIZE + 1)};
+    struct nvtx_counter_given given = {.size = sizeof(given),
+                                       .schema = take_id(input),
+                                       .name = nvtx_take_text(input),
+                                       .scope = take_id(input),
+                                       .semantics = take_semantics(input)};
+    struct nvtx_samples_given batch = {.counter = take_id(input),
+                                       .flags = nvtx_take(input, 1) << 32,
+                                       .size = nvtx_take(input, 1) % (BLOB_SIZE + 1),
+                                       .times_size = nvtx_take(input, 1) % (BLOB_SIZE + 1)};
     size_t size = nvtx_take(input, 1) % (BLOB_SIZE + 1);
     switch (nvtx_take(input, 1) % 6) {
     case 0:
@@ -311,18 +311,18 @@ static void call_counter(struct nvtx_input *input)
         (domain, hold(&batch, sizeof(batch)));
         return;
     default:
-        said.id = nvtx_take(input, 1) & 1 ? NVTX_ID_STATIC + nvtx_take(input, 1) % IDS : 0;
-        said.size = nvtx_take(input, 1) < 16 ? 8 + nvtx_take(input, 1) % 48 : sizeof(said);
-        nvtx_keep(CALL(counters, 0, register_call *)(domain, hold(&said, said.size)));
+        given.id = nvtx_take(input, 1) & 1 ? NVTX_ID_STATIC + nvtx_take(input, 1) % IDS : 0;
+        given.size = nvtx_take(input, 1) < 16 ? 8 + nvtx_take(input, 1) % 48 : sizeof(given);
+        nvtx_keep(CALL(counters, 0, register_call *)(domain, hold(&given, given.size)));
     }
 }
 
 /* Takes a batch in one of four layouts, exactly as long as it claims. */
 static const void *take_list(struct nvtx_input *input, unsigned slot,
-                             const struct nvtx_register_said *batch)
+                             const struct nvtx_register_given *batch)
 {
-    struct nvtx_permissions_said list = {.head = batch->head};
-    size_t whole = slot == 7 ? sizeof(list) : sizeof(struct nvtx_resize_said) + (slot == 6) * 8;
+    struct nvtx_permissions_given list = {.head = batch->head};
+    size_t whole = slot == 7 ? sizeof(list) : sizeof(struct nvtx_resize_given) + (slot == 6) * 8;
     uintptr_t words[] = {batch->count, batch->element_size, (uintptr_t)batch->elements, 0};
     list.head.size = (uint16_t)whole;
     if (nvtx_take(input, 1) < 32)
@@ -338,11 +338,11 @@ static const void *take_list(struct nvtx_input *input, unsigned slot,
 static void call_memory(struct nvtx_input *input)
 {
     nvtxDomainHandle_t domain = take_domain(input);
-    struct nvtx_register_said batch = {.head = {.size = sizeof(batch), .type = 1},
-                                       .heap = nvtx_take_handle(input),
-                                       .count = nvtx_take(input, 1) % 4,
-                                       .element_size = nvtx_take(input, 1) % 24};
-    struct nvtx_heap_said heap = {.size = sizeof(heap), .type = 1, .message_type = 1};
+    struct nvtx_register_given batch = {.head = {.size = sizeof(batch), .type = 1},
+                                        .heap = nvtx_take_handle(input),
+                                        .count = nvtx_take(input, 1) % 4,
+                                        .element_size = nvtx_take(input, 1) % 24};
+    struct nvtx_heap_given heap = {.size = sizeof(heap), .type = 1, .message_type = 1};
     unsigned slot = (unsigned)nvtx_take(input, 1) % 8;
     batch.elements = take_bytes(input, batch.count * batch.element_size);
     heap.message.ascii = nvtx_take_text(input);

@@ -132,7 +132,7 @@ int itt_number(int type, const void *at, struct annot_value *ret_value)
     return 1;
 }
 
-static void tell(const struct itt_counter *counter, const struct annot_value *value)
+static void emit_counter(const struct itt_counter *counter, const struct annot_value *value)
 {
     struct annot_event event = {.name = counter->name,
                                 .text = counter->info.name, /* used if the name has no id */
@@ -151,7 +151,7 @@ static void add(const struct itt_counter_info *info, uint64_t delta)
     uint64_t count = annot_fetch_add_relaxed(&counter->count, delta) + delta;
     /* May be below 0 if increments were missed. */
     const struct annot_value value = annot_value_int64(NULL, (int64_t)count);
-    tell(counter, &value);
+    emit_counter(counter, &value);
 }
 
 static void counter_inc(struct itt_counter_info *info)
@@ -182,7 +182,7 @@ static void counter_set_value(struct itt_counter_info *info, void *at)
         return;
     if (value.kind != ANNOT_PAYLOAD_DOUBLE)
         annot_store_relaxed(&counter->count, value.value.uint64); /* any order will do */
-    tell(counter, &value);
+    emit_counter(counter, &value);
 }
 
 /* At the time of the call, as all of annot's counters: `time` is ignored. */

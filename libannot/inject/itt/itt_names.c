@@ -32,8 +32,8 @@ annot_domain itt_domain_of(const char *name)
 
 annot_domain itt_domain_find(struct itt_domain *domain)
 {
-    static struct itt_domain none;
-    domain = domain ? domain : &none;
+    static struct itt_domain unnamed;
+    domain = domain ? domain : &unnamed;
     int known = annot_load_relaxed(&domain->extra1);
     if (known)
         return (annot_domain)known;

@@ -36,10 +36,10 @@ static const char *unit_of(const struct nvtx_semantics_counter *semantics)
     return semantics && semantics->unit && *semantics->unit ? semantics->unit : NULL;
 }
 
-static uint64_t hash_counter(const struct nvtx_counter_said *said,
+static uint64_t hash_counter(const struct nvtx_counter_given *given,
                              const struct nvtx_semantics_counter *semantics)
 {
-    uint64_t hash = nvtx_hash_text(nvtx_hash(said->schema, said->scope), said->name);
+    uint64_t hash = nvtx_hash_text(nvtx_hash(given->schema, given->scope), given->name);
     if (semantics) {
         hash = nvtx_hash(nvtx_hash(hash, semantics->flags), semantics->scale);
         hash = nvtx_hash_text(nvtx_hash(hash, semantics->divisor), semantics->unit);
@@ -48,11 +48,11 @@ static uint64_t hash_counter(const struct nvtx_counter_said *said,
 }
 
 /* "SCOPE/NAME" if its scope is narrower than the process. */
-static const char *full_name(annot_domain domain, const struct nvtx_counter_said *said)
+static const char *full_name(annot_domain domain, const struct nvtx_counter_given *given)
 {
     char name[NAME_MAX_SIZE + 1];
-    const char *own = said->name ? said->name : "counter";
-    const char *scope = said->scope >= NVTX_ID_STATIC ? nvtx_scope_name(domain, said->scope) : "";
+    const char *own = given->name ? given->name : "counter";
+    const char *scope = given->scope >= NVTX_ID_STATIC ? nvtx_scope_name(domain, given->scope) : "";
     size_t length = strnlen(scope, NAME_MAX_SIZE / 2), more = strnlen(own, NAME_MAX_SIZE / 2);
     memcpy(name, scope, length);
     if (length)
@@ -62,19 +62,19 @@ static const char *full_name(annot_domain domain, const struct nvtx_counter_said
     return nvtx_registry_text(name);
 }
 
-static uint64_t counter_register(annot_domain domain, const struct nvtx_counter_said *given,
+static uint64_t counter_register(annot_domain domain, const struct nvtx_counter_given *passed,
                                  uint64_t theirs)
 {
     struct nvtx_object head = {.kind = NVTX_OBJECT_COUNTER, .domain = domain};
-    struct nvtx_counter_said whole = {0};
-    if (!given || given->size < offsetof(struct nvtx_counter_said, description))
+    struct nvtx_counter_given whole = {0};
+    if (!passed || passed->size < offsetof(struct nvtx_counter_given, description))
         return 0;
-    memcpy(&whole, given, given->size < sizeof(whole) ? given->size : sizeof(whole));
-    if (given->size < sizeof(whole))
+    memcpy(&whole, passed, passed->size < sizeof(whole) ? passed->size : sizeof(whole));
+    if (passed->size < sizeof(whole))
         whole.id = 0;
-    if (given->size < offsetof(struct nvtx_counter_said, id))
+    if (passed->size < offsetof(struct nvtx_counter_given, id))
         whole.semantics = NULL;
-    if (given->size < offsetof(struct nvtx_counter_said, semantics))
+    if (passed->size < offsetof(struct nvtx_counter_given, semantics))
         whole.scope = 0;
     const struct nvtx_semantics_counter *semantics =
         nvtx_semantics_of(whole.semantics, NVTX_SEMANTICS_COUNTER);
@@ -219,7 +219,7 @@ static const struct nvtx_schema *group_of(const struct counter *counter,
                                           struct nvtx_layout *ret_layout)
 {
     *ret_layout = nvtx_layout_of(counter->object.domain, counter->schema);
-    int is_group = ret_layout->class == NVTX_CLASS_SAID && ret_layout->type->type != 0;
+    int is_group = ret_layout->class == NVTX_CLASS_GIVEN && ret_layout->type->type != 0;
     return is_group ? (const struct nvtx_schema *)ret_layout->type : NULL;
 }
 
@@ -284,7 +284,7 @@ static void sample(struct counter *counter, struct nvtx_bytes bytes, const int64
     struct nvtx_layout layout;
     struct annot_value value;
     const struct nvtx_schema *group = group_of(counter, &layout);
-    const struct nvtx_blob_said blob = {counter->schema, bytes.size, bytes.at};
+    const struct nvtx_blob_given blob = {counter->schema, bytes.size, bytes.at};
     if (!group && !at) {
         if (bytes.size >= layout.size && nvtx_number_of(counter->schema, &layout, bytes.at, &value))
             sample_number(counter, &value);
@@ -315,7 +315,7 @@ static void sample_bytes(annot_domain domain, uint64_t id, const void *bytes, si
         sample(counter, (struct nvtx_bytes){bytes, size}, NULL);
 }
 
-static void sample_batch(annot_domain domain, const struct nvtx_samples_said *batch)
+static void sample_batch(annot_domain domain, const struct nvtx_samples_given *batch)
 {
     struct counter *counter =
         batch ? nvtx_registry_find(NVTX_OBJECT_COUNTER, domain, batch->counter) : NULL;
@@ -345,12 +345,12 @@ enum slot { REGISTER = 0, INT64 = 1, FLOAT64 = 2, SAMPLE = 3, NO_VALUE = 4, BATC
 
 #define NEXT(slot, type) NVTX_NEXT_EXTENSION(NVTX_EXTENSION_COUNTERS, slot, type)
 
-static uint64_t call_register(nvtxDomainHandle_t domain, const struct nvtx_counter_said *said)
+static uint64_t call_register(nvtxDomainHandle_t domain, const struct nvtx_counter_given *given)
 {
-    typedef uint64_t call(nvtxDomainHandle_t, const struct nvtx_counter_said *);
+    typedef uint64_t call(nvtxDomainHandle_t, const struct nvtx_counter_given *);
     call *next = NEXT(REGISTER, call *);
-    uint64_t theirs = next ? next(domain, said) : 0;
-    uint64_t ours = counter_register(nvtx_domain_known(domain), said, theirs);
+    uint64_t theirs = next ? next(domain, given) : 0;
+    uint64_t ours = counter_register(nvtx_domain_known(domain), given, theirs);
     return theirs ? theirs : ours;
 }
 
@@ -379,9 +379,9 @@ static void call_sample(nvtxDomainHandle_t domain, uint64_t counter, const void 
         sample_bytes(nvtx_domain_known(domain), counter, bytes, size);
 }
 
-static void call_batch(nvtxDomainHandle_t domain, const struct nvtx_samples_said *batch)
+static void call_batch(nvtxDomainHandle_t domain, const struct nvtx_samples_given *batch)
 {
-    typedef void call(nvtxDomainHandle_t, const struct nvtx_samples_said *);
+    typedef void call(nvtxDomainHandle_t, const struct nvtx_samples_given *);
     call *next = NEXT(BATCH, call *);
     if (next)
         next(domain, batch);

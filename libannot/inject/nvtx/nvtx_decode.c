@@ -124,7 +124,7 @@ static uint64_t nvtx_product_of(uint64_t type, const struct nvtx_layout *layout,
     struct annot_value value;
     size_t at = 0;
     for (; layout->size && bytes.size - at >= layout->size; at += layout->size) {
-        if (layout->class == NVTX_CLASS_SAID)
+        if (layout->class == NVTX_CLASS_GIVEN)
             value = annot_value_uint64(NULL, nvtx_bits_of(bytes.at + at, layout->size));
         else if (!nvtx_number_of(type, layout, bytes.at + at, &value) ||
                  value.kind == ANNOT_PAYLOAD_DOUBLE)
@@ -143,11 +143,11 @@ static uint64_t length_in_blob(const struct nvtx_decoding *decoding, uint64_t in
 {
     if (index >= decoding->blob_count || !decoding->blobs[index].bytes)
         return 0;
-    const struct nvtx_blob_said *blob = &decoding->blobs[index];
+    const struct nvtx_blob_given *blob = &decoding->blobs[index];
     struct nvtx_bytes bytes = {blob->bytes, blob->size == SIZE_MAX ? 0 : blob->size};
     struct nvtx_layout layout = nvtx_layout_of(decoding->domain, blob->schema);
     uint64_t type = blob->schema;
-    if (layout.class == NVTX_CLASS_SAID && layout.type->type) {
+    if (layout.class == NVTX_CLASS_GIVEN && layout.type->type) {
         const struct nvtx_entry *entry = &((const struct nvtx_schema *)layout.type)->entries[0];
         uint64_t array = entry->flags & NVTX_ENTRY_ARRAYS, count = 1;
         type = entry->type;
@@ -158,7 +158,7 @@ static uint64_t length_in_blob(const struct nvtx_decoding *decoding, uint64_t in
         if ((!array || array == NVTX_ENTRY_ARRAY_FIXED) && layout.size &&
             count <= bytes.size / layout.size)
             bytes.size = (size_t)(count * layout.size);
-        if (layout.class == NVTX_CLASS_SAID)
+        if (layout.class == NVTX_CLASS_GIVEN)
             return 0;
     }
     return nvtx_product_of(type, &layout, bytes);
@@ -259,11 +259,11 @@ static int nvtx_find_place(struct nvtx_frame *frame, uint32_t index, struct nvtx
         return 1;
     }
     place->bytes = nvtx_bytes_from(frame->bytes, offset);
-    uint64_t said = place->count, size;
+    uint64_t given = place->count, size;
     bound_place(frame, place);
-    if (said == UINT64_MAX) /* up to a zero, which is skipped as well */
-        said = place->count + 1;
-    if (__builtin_mul_overflow(said, place->layout.size, &size) ||
+    if (given == UINT64_MAX) /* up to a zero, which is skipped as well */
+        given = place->count + 1;
+    if (__builtin_mul_overflow(given, place->layout.size, &size) ||
         __builtin_add_overflow(offset, size, &frame->cursor))
         frame->cursor = UINT64_MAX;
     return 1;
@@ -447,7 +447,7 @@ static void put_as_text(struct nvtx_frame *frame, uint32_t index, const struct n
     if (place->layout.class == NVTX_CLASS_CHARACTER) {
         nvtx_line_character(&line, (uint32_t)bits);
 
-    } else if (place->layout.class == NVTX_CLASS_SAID) {
+    } else if (place->layout.class == NVTX_CLASS_GIVEN) {
         nvtx_line_enum(&line, (const struct nvtx_enum *)place->layout.type, bits);
     } else {
 
@@ -554,7 +554,7 @@ static uint64_t put_structs(struct nvtx_frame *frame, uint32_t index,
 /* A struct of a single number is treated as the number, as in Python's package for NVTX. */
 static void unwrap(const struct nvtx_decoding *decoding, struct nvtx_place *place)
 {
-    for (uint32_t i = 0; i < NVTX_LEVELS && place->layout.class == NVTX_CLASS_SAID; i++) {
+    for (uint32_t i = 0; i < NVTX_LEVELS && place->layout.class == NVTX_CLASS_GIVEN; i++) {
         const struct nvtx_schema *schema = (const struct nvtx_schema *)place->layout.type;
         const struct nvtx_entry *entry = schema->entries;
         if (schema->type.type != NVTX_SCHEMA_STATIC || schema->type.count != 1 || entry->flags ||
@@ -574,7 +574,7 @@ static void nvtx_walk_place(struct nvtx_frame *frame, uint32_t index, struct nvt
 {
     unwrap(frame->decoding, place);
     const struct nvtx_entry *entry = &frame->schema->entries[index];
-    int is_struct = place->layout.class == NVTX_CLASS_SAID && place->layout.type->type != 0;
+    int is_struct = place->layout.class == NVTX_CLASS_GIVEN && place->layout.type->type != 0;
     int is_indirect = nvtx_entry_is_indirect(entry);
     if (is_struct) {
         uint64_t begin = (uint64_t)(place->bytes.at - frame->bytes.at);
@@ -701,7 +701,7 @@ static struct nvtx_decoding *take_place(void)
     return NULL;
 }
 
-struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_said *blobs,
+struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_given *blobs,
                                          size_t count)
 {
     const struct nvtx_stamp never = {0};
@@ -734,7 +734,7 @@ void nvtx_decoding_give(struct nvtx_decoding *decoding)
 /* ---- Blobs ----------------------------------------------------------------------------------- */
 
 /* Decodes a payload without a schema, as the only entry of a temporary one. */
-static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_said *blob,
+static void decode_plain(struct nvtx_decoding *decoding, const struct nvtx_blob_given *blob,
                          const struct nvtx_layout *layout)
 {
     static const char name[] = "payload";
@@ -791,24 +791,24 @@ static void decode_struct(struct nvtx_decoding *decoding, const struct nvtx_sche
         nvtx_decode_schema(decoding, schema, bytes);
 }
 
-static void decode_blob(struct nvtx_decoding *decoding, const struct nvtx_blob_said *blob)
+static void decode_blob(struct nvtx_decoding *decoding, const struct nvtx_blob_given *blob)
 {
     uint64_t type = blob->schema == NVTX_BLOB_RAW ? NVTX_TYPE_BYTE : blob->schema;
-    const struct nvtx_type *said = nvtx_registry_find(NVTX_OBJECT_TYPE, decoding->domain, type);
+    const struct nvtx_type *given = nvtx_registry_find(NVTX_OBJECT_TYPE, decoding->domain, type);
     if (type == NVTX_BLOB_REFERENCED || blob->size == 0)
         return;
-    if (said && said->type && blob->bytes && blob->size != SIZE_MAX) {
-        decode_struct(decoding, (const struct nvtx_schema *)said,
+    if (given && given->type && blob->bytes && blob->size != SIZE_MAX) {
+        decode_struct(decoding, (const struct nvtx_schema *)given,
                       (struct nvtx_bytes){blob->bytes, blob->size});
         return;
     }
     struct nvtx_layout layout = nvtx_layout_of(decoding->domain, type);
-    if (layout.class == NVTX_CLASS_NONE || !blob->bytes || (said && said->type) ||
+    if (layout.class == NVTX_CLASS_NONE || !blob->bytes || (given && given->type) ||
         (blob->size == SIZE_MAX && layout.class != NVTX_CLASS_TEXT)) {
         decoding->left_out++;
         return;
     }
-    const struct nvtx_blob_said plain = {type, blob->size, blob->bytes};
+    const struct nvtx_blob_given plain = {type, blob->size, blob->bytes};
     decode_plain(decoding, &plain, &layout);
 }
 

@@ -43,7 +43,7 @@ struct nvtx_decoding {
     uint32_t is_taken; /* W: swapped */
     annot_domain domain;
     uint8_t is_deferred; /* times are not shown as values */
-    const struct nvtx_blob_said *blobs;
+    const struct nvtx_blob_given *blobs;
     struct nvtx_bytes flexible; /* of a batch: target of offsets and pointers */
 
     /* Attributes of the event that entries set. */
@@ -66,7 +66,7 @@ struct nvtx_decoding {
 };
 
 /* Takes a buffer for an event with these payloads; NULL: all are taken. Give it back. */
-struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_said *blobs,
+struct nvtx_decoding *nvtx_decoding_take(annot_domain domain, const struct nvtx_blob_given *blobs,
                                          size_t count);
 void nvtx_decoding_give(struct nvtx_decoding *decoding);
 

@@ -149,7 +149,7 @@ enum nvtx_schema_field {
     NVTX_ENUM_HAS_ID = 1 << 5,
 };
 
-struct nvtx_blob_said {
+struct nvtx_blob_given {
     uint64_t schema;
     size_t size; /* SIZE_MAX: of a text, up to its NUL */
     const void *bytes;
@@ -186,7 +186,7 @@ struct nvtx_semantics_counter {
     uint64_t scale, divisor;
 };
 
-struct nvtx_entry_said {
+struct nvtx_entry_given {
     uint64_t flags, type;
     const char *name, *description;
     uint64_t detail; /* length, or index of the entry with the length or the selector */
@@ -195,26 +195,26 @@ struct nvtx_entry_said {
     const void *reserved;
 };
 
-struct nvtx_schema_said {
+struct nvtx_schema_given {
     uint64_t fields;
     const char *name;
     uint64_t type, flags;
-    const struct nvtx_entry_said *entries;
+    const struct nvtx_entry_given *entries;
     size_t count, size, alignment;
     uint64_t id;
     void *extension;
 };
 
-struct nvtx_enum_value_said {
+struct nvtx_enum_value_given {
     const char *name;
     uint64_t value;
     int8_t is_flag;
 };
 
-struct nvtx_enum_said {
+struct nvtx_enum_given {
     uint64_t fields;
     const char *name;
-    const struct nvtx_enum_value_said *values;
+    const struct nvtx_enum_value_given *values;
     size_t count, size;
     uint64_t id;
     void *extension;
@@ -230,7 +230,7 @@ enum nvtx_scope_id {
     NVTX_SCOPE_OF_CALLER = 31,
 };
 
-struct nvtx_scope_said {
+struct nvtx_scope_given {
     size_t size;
     const char *path;
     uint64_t parent, id;
@@ -252,17 +252,17 @@ enum nvtx_time_type {
     NVTX_TIME_SYSTEM = 52,
 };
 
-struct nvtx_time_said {
+struct nvtx_time_given {
     uint64_t scope, type, id, flags;
     int64_t resolution; /* ticks per second; 0: unknown */
     uint64_t start;
 };
 
-struct nvtx_sync_said {
+struct nvtx_sync_given {
     int64_t from, to;
 };
 
-struct nvtx_batch_said {
+struct nvtx_batch_given {
     uint64_t schema;
     size_t size;
     const void *events;
@@ -281,7 +281,7 @@ enum nvtx_no_value {
 /* Of a batch's flags: the times are a first one and a distance. */
 #define NVTX_BATCH_INTERVALS (UINT64_C(3) << 32)
 
-struct nvtx_counter_said {
+struct nvtx_counter_given {
     size_t size;
     uint64_t schema;
     const char *name, *description;
@@ -290,7 +290,7 @@ struct nvtx_counter_said {
     uint64_t id;
 };
 
-struct nvtx_samples_said {
+struct nvtx_samples_given {
     uint64_t counter;
     const void *samples;
     size_t size;
@@ -305,12 +305,12 @@ enum nvtx_memory_type { NVTX_MEMORY_VIRTUAL = 1, NVTX_MEMORY_CUDA_ARRAY = 0x11 }
 
 enum nvtx_region_reference { NVTX_REGION_POINTER = 1, NVTX_REGION_HANDLE = 2 };
 
-struct nvtx_memory_said {
+struct nvtx_memory_given {
     size_t size;
     const void *address;
 };
 
-struct nvtx_heap_said {
+struct nvtx_heap_given {
     uint16_t compatible, size;
     uint32_t reserved;
     uint32_t usage, type;
@@ -321,46 +321,46 @@ struct nvtx_heap_said {
 };
 
 /* Head of all batches: type of the elements; count and size of one follow. */
-struct nvtx_regions_said {
+struct nvtx_regions_given {
     uint16_t compatible, size;
     uint32_t type; /* of memory; of references in batches of those */
 };
 
-struct nvtx_register_said {
-    struct nvtx_regions_said head;
+struct nvtx_register_given {
+    struct nvtx_regions_given head;
     uintptr_t heap;
     size_t count, element_size;
     const void *elements;
     uintptr_t *handles; /* out; may be NULL */
 };
 
-struct nvtx_resize_said {
-    struct nvtx_regions_said head;
+struct nvtx_resize_given {
+    struct nvtx_regions_given head;
     size_t count, element_size;
     const void *elements;
 };
 
-struct nvtx_name_said {
+struct nvtx_name_given {
     uint32_t reference_type, message_type;
     uintptr_t region;
     nvtxMessageValue_t message;
     uint32_t category, reserved;
 };
 
-struct nvtx_names_said {
-    struct nvtx_regions_said head;
+struct nvtx_names_given {
+    struct nvtx_regions_given head;
     size_t count, element_size;
     const void *elements;
     size_t reserved;
 };
 
-struct nvtx_assign_said {
+struct nvtx_assign_given {
     uint32_t flags, reference_type;
     uintptr_t region;
 };
 
-struct nvtx_permissions_said {
-    struct nvtx_regions_said head;
+struct nvtx_permissions_given {
+    struct nvtx_regions_given head;
     uintptr_t permissions;
     size_t count, element_size;
     const void *elements;

@@ -268,7 +268,7 @@ static void put_element(struct nvtx_line *line, uint64_t type, const struct nvtx
                         const uint8_t *at)
 {
     struct annot_value value;
-    if (layout->class == NVTX_CLASS_SAID) {
+    if (layout->class == NVTX_CLASS_GIVEN) {
         nvtx_line_enum(line, (const struct nvtx_enum *)layout->type,
                        nvtx_bits_of(at, layout->size));
 

@@ -132,10 +132,10 @@ static struct heap *take_heap(void)
     return NULL;
 }
 
-static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said *said)
+static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_given *given)
 {
     struct annot_value values[3];
-    if (!said || said->size < sizeof(*said))
+    if (!given || given->size < sizeof(*given))
         return UINTPTR_MAX;
     struct heap *heap = take_heap();
     if (!heap) {
@@ -143,15 +143,15 @@ static uintptr_t heap_register(annot_domain domain, const struct nvtx_heap_said 
             nvtx_emit(domain, NULL, "more heaps than are kept");
         return UINTPTR_MAX;
     }
-    nvtxMessageValue_t message = said->message;
+    nvtxMessageValue_t message = given->message;
     heap->domain = domain;
-    if (said->message_type == NVTX_MESSAGE_TYPE_REGISTERED)
+    if (given->message_type == NVTX_MESSAGE_TYPE_REGISTERED)
         message.registered = nvtx_string_known(message.registered);
-    heap->name = nvtx_message_name((int32_t)said->message_type, message);
+    heap->name = nvtx_message_name((int32_t)given->message_type, message);
     size_t count = 0;
-    const struct nvtx_memory_said *memory = said->range;
-    values[count++] = annot_value_string("usage", said->usage == 1 ? "allocator" : "layout");
-    if (said->type == NVTX_MEMORY_VIRTUAL && memory && said->range_size >= sizeof(*memory)) {
+    const struct nvtx_memory_given *memory = given->range;
+    values[count++] = annot_value_string("usage", given->usage == 1 ? "allocator" : "layout");
+    if (given->type == NVTX_MEMORY_VIRTUAL && memory && given->range_size >= sizeof(*memory)) {
         values[count++] = annot_value_uint64("address", (uintptr_t)memory->address);
         values[count++] = annot_value_uint64("size", memory->size);
     }
@@ -226,7 +226,7 @@ struct region {
 /* Elements have the given distance, which need not be aligned. */
 static struct region region_of(uint32_t type, const void *element, size_t element_size)
 {
-    struct nvtx_memory_said memory;
+    struct nvtx_memory_given memory;
     uintptr_t array[2];
     if (type == NVTX_MEMORY_VIRTUAL && element_size >= sizeof(memory)) {
         memcpy(&memory, element, sizeof(memory));
@@ -252,36 +252,36 @@ static void emit_region(annot_domain domain, const char *text, const struct regi
     emit(&mark);
 }
 
-static void regions_register(annot_domain domain, const struct nvtx_register_said *said,
+static void regions_register(annot_domain domain, const struct nvtx_register_given *given,
                              int has_handles)
 {
-    struct heap *heap = heap_of(said->heap);
-    const char *elements = said->elements;
-    for (size_t i = 0; elements && i < said->count; i++) {
+    struct heap *heap = heap_of(given->heap);
+    const char *elements = given->elements;
+    for (size_t i = 0; elements && i < given->count; i++) {
         struct region region =
-            region_of(said->head.type, elements + i * said->element_size, said->element_size);
-        if (said->handles && !has_handles)
-            said->handles[i] = region.address;
+            region_of(given->head.type, elements + i * given->element_size, given->element_size);
+        if (given->handles && !has_handles)
+            given->handles[i] = region.address;
         if (!heap || region.address == 0)
             continue;
         if (heap == heaps && !heap->domain)
             heap->domain = domain;
         nvtx_map_put(NVTX_MAP_REGION, region.address, pack(heap, region.size));
-        if (said->handles && has_handles)
-            nvtx_map_put(NVTX_MAP_REGION, said->handles[i], pack(heap, region.size));
+        if (given->handles && has_handles)
+            nvtx_map_put(NVTX_MAP_REGION, given->handles[i], pack(heap, region.size));
         emit_region(domain, "region registered", &region, heap);
         if (region.is_known)
             change_bytes(heap, region.size & SIZE_MASK);
     }
 }
 
-static void regions_resize(annot_domain domain, const struct nvtx_resize_said *said)
+static void regions_resize(annot_domain domain, const struct nvtx_resize_given *given)
 {
-    const char *elements = said->elements;
-    for (size_t i = 0; elements && i < said->count; i++) {
+    const char *elements = given->elements;
+    for (size_t i = 0; elements && i < given->count; i++) {
         uint64_t before;
         struct region region =
-            region_of(said->head.type, elements + i * said->element_size, said->element_size);
+            region_of(given->head.type, elements + i * given->element_size, given->element_size);
         struct heap *heap = unpack(nvtx_map_get(NVTX_MAP_REGION, region.address), &before);
         emit_region(domain, "region resized", &region, heap);
         if (!heap || !region.is_known)
@@ -291,14 +291,14 @@ static void regions_resize(annot_domain domain, const struct nvtx_resize_said *s
     }
 }
 
-static void regions_unregister(annot_domain domain, const struct nvtx_resize_said *said)
+static void regions_unregister(annot_domain domain, const struct nvtx_resize_given *given)
 {
-    const char *elements = said->elements;
-    for (size_t i = 0; elements && said->element_size >= sizeof(uintptr_t) && i < said->count;
+    const char *elements = given->elements;
+    for (size_t i = 0; elements && given->element_size >= sizeof(uintptr_t) && i < given->count;
          i++) {
         struct region region = {.is_known = 0};
         uintptr_t reference;
-        memcpy(&reference, elements + i * said->element_size, sizeof(reference));
+        memcpy(&reference, elements + i * given->element_size, sizeof(reference));
         region.address = reference;
         struct heap *heap = unpack(nvtx_map_take(NVTX_MAP_REGION, reference), &region.size);
         region.is_known = heap && region.size;
@@ -308,13 +308,14 @@ static void regions_unregister(annot_domain domain, const struct nvtx_resize_sai
     }
 }
 
-static void regions_name(annot_domain domain, const struct nvtx_names_said *said)
+static void regions_name(annot_domain domain, const struct nvtx_names_given *given)
 {
-    const char *elements = said->elements;
+    const char *elements = given->elements;
     for (size_t i = 0;
-         elements && said->element_size >= sizeof(struct nvtx_name_said) && i < said->count; i++) {
-        struct nvtx_name_said named;
-        memcpy(&named, elements + i * said->element_size, sizeof(named));
+         elements && given->element_size >= sizeof(struct nvtx_name_given) && i < given->count;
+         i++) {
+        struct nvtx_name_given named;
+        memcpy(&named, elements + i * given->element_size, sizeof(named));
         char address[19];
         if (named.message_type == NVTX_MESSAGE_TYPE_REGISTERED)
             named.message.registered = nvtx_string_known(named.message.registered);
@@ -328,23 +329,23 @@ static void regions_name(annot_domain domain, const struct nvtx_names_said *said
 
 /* ---- Permissions ----------------------------------------------------------------------------- */
 
-static void permissions_assign(annot_domain domain, const struct nvtx_permissions_said *said)
+static void permissions_assign(annot_domain domain, const struct nvtx_permissions_given *given)
 {
     static const char *const access[] = {
         "none",   "read",         "write",         "read, write",
         "atomic", "read, atomic", "write, atomic", "read, write, atomic"};
-    const char *elements = said->elements;
+    const char *elements = given->elements;
     for (size_t i = 0;
-         elements && said->element_size >= sizeof(struct nvtx_assign_said) && i < said->count;
+         elements && given->element_size >= sizeof(struct nvtx_assign_given) && i < given->count;
          i++) {
-        struct nvtx_assign_said assigned;
-        memcpy(&assigned, elements + i * said->element_size, sizeof(assigned));
+        struct nvtx_assign_given assigned;
+        memcpy(&assigned, elements + i * given->element_size, sizeof(assigned));
         char address[19];
         struct mark mark = {.domain = domain, .text = "permissions assigned"};
         add_address(&mark, address, assigned.region);
         add(&mark, annot_value_string("access",
                                       assigned.flags & 8 ? "reset" : access[assigned.flags & 7]));
-        add(&mark, annot_value_uint64("permissions", said->permissions));
+        add(&mark, annot_value_uint64("permissions", given->permissions));
         emit(&mark);
     }
 }
@@ -383,12 +384,12 @@ enum slot {
 
 #define NEXT(slot, type) NVTX_NEXT_EXTENSION(NVTX_EXTENSION_MEM, slot, type)
 
-static uintptr_t call_heap_register(nvtxDomainHandle_t domain, const struct nvtx_heap_said *said)
+static uintptr_t call_heap_register(nvtxDomainHandle_t domain, const struct nvtx_heap_given *given)
 {
-    typedef uintptr_t call(nvtxDomainHandle_t, const struct nvtx_heap_said *);
+    typedef uintptr_t call(nvtxDomainHandle_t, const struct nvtx_heap_given *);
     call *next = NEXT(HEAP_REGISTER, call *);
-    uintptr_t theirs = next ? next(domain, said) : 0;
-    uintptr_t ours = heap_register(nvtx_domain_known(domain), said);
+    uintptr_t theirs = next ? next(domain, given) : 0;
+    uintptr_t ours = heap_register(nvtx_domain_known(domain), given);
     if (theirs)
         nvtx_map_put(NVTX_MAP_HEAP, theirs, ours);
     return theirs ? theirs : ours;
@@ -413,31 +414,32 @@ static void call_heap_reset(nvtxDomainHandle_t domain, uintptr_t heap)
 }
 
 /* The next tool's handles are used, if it provides any. */
-static void call_regions_register(nvtxDomainHandle_t domain, const struct nvtx_register_said *said)
+static void call_regions_register(nvtxDomainHandle_t domain,
+                                  const struct nvtx_register_given *given)
 {
-    typedef void call(nvtxDomainHandle_t, const struct nvtx_register_said *);
+    typedef void call(nvtxDomainHandle_t, const struct nvtx_register_given *);
     call *next = NEXT(REGIONS_REGISTER, call *);
     if (next)
-        next(domain, said);
-    if (said && said->head.size >= sizeof(*said))
-        regions_register(nvtx_domain_known(domain), said, next != NULL);
+        next(domain, given);
+    if (given && given->head.size >= sizeof(*given))
+        regions_register(nvtx_domain_known(domain), given, next != NULL);
 }
 
 #define BATCH(function, slot, said_type, ours)                                                     \
-    static void function(nvtxDomainHandle_t domain, const said_type *said)                         \
+    static void function(nvtxDomainHandle_t domain, const said_type *given)                        \
     {                                                                                              \
         typedef void call(nvtxDomainHandle_t, const said_type *);                                  \
         call *next = NEXT(slot, call *);                                                           \
         if (next)                                                                                  \
-            next(domain, said);                                                                    \
-        if (said && said->head.size >= sizeof(*said))                                              \
-            ours(nvtx_domain_known(domain), said);                                                 \
+            next(domain, given);                                                                   \
+        if (given && given->head.size >= sizeof(*given))                                           \
+            ours(nvtx_domain_known(domain), given);                                                \
     }
 
-BATCH(call_regions_resize, REGIONS_RESIZE, struct nvtx_resize_said, regions_resize)
-BATCH(call_regions_unregister, REGIONS_UNREGISTER, struct nvtx_resize_said, regions_unregister)
-BATCH(call_regions_name, REGIONS_NAME, struct nvtx_names_said, regions_name)
-BATCH(call_assign, PERMISSIONS_ASSIGN, struct nvtx_permissions_said, permissions_assign)
+BATCH(call_regions_resize, REGIONS_RESIZE, struct nvtx_resize_given, regions_resize)
+BATCH(call_regions_unregister, REGIONS_UNREGISTER, struct nvtx_resize_given, regions_unregister)
+BATCH(call_regions_name, REGIONS_NAME, struct nvtx_names_given, regions_name)
+BATCH(call_assign, PERMISSIONS_ASSIGN, struct nvtx_permissions_given, permissions_assign)
 
 static uintptr_t call_create(nvtxDomainHandle_t domain, int32_t flags)
 {
@@ -524,18 +526,18 @@ static void call_cuda_peer(nvtxDomainHandle_t domain, uintptr_t permissions, int
 }
 
 static void call_cuda_initialized(nvtxDomainHandle_t domain, const void *stream,
-                                  uint8_t is_of_thread, const struct nvtx_resize_said *said)
+                                  uint8_t is_of_thread, const struct nvtx_resize_given *given)
 {
-    typedef void call(nvtxDomainHandle_t, const void *, uint8_t, const struct nvtx_resize_said *);
+    typedef void call(nvtxDomainHandle_t, const void *, uint8_t, const struct nvtx_resize_given *);
     call *next = NEXT(CUDA_INITIALIZED, call *);
     if (next)
-        next(domain, stream, is_of_thread, said);
-    if (!annot_enabled() || !said || said->head.size < sizeof(*said) || !said->elements)
+        next(domain, stream, is_of_thread, given);
+    if (!annot_enabled() || !given || given->head.size < sizeof(*given) || !given->elements)
         return;
-    for (size_t i = 0; i < said->count; i++) {
+    for (size_t i = 0; i < given->count; i++) {
         struct region region =
-            region_of(said->head.type, (const char *)said->elements + i * said->element_size,
-                      said->element_size);
+            region_of(given->head.type, (const char *)given->elements + i * given->element_size,
+                      given->element_size);
         emit_region(nvtx_domain_known(domain), "region initialized", &region, NULL);
     }
 }

@@ -190,9 +190,9 @@ static struct place *claim(enum nvtx_map map, uint64_t theirs)
     for (uint32_t table = 0; theirs && table < TABLES && (places = table_made(map, table)); table++)
         for (uint32_t i = 0; i < PROBES; i++) {
             struct place *place = place_at(places, table, theirs, i);
-            uint64_t none = 0;
+            uint64_t unused = 0;
             /* Partner: itself, and the store in take. */
-            if (annot_cas_acq_rel(&place->theirs, &none, theirs))
+            if (annot_cas_acq_rel(&place->theirs, &unused, theirs))
                 return place;
         }
     return NULL;

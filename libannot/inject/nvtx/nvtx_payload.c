@@ -23,7 +23,7 @@ static const struct annot_value nothing_shown = {
 
 /* Decodes payloads into an event. Returns the buffer of its values, or NULL. */
 static struct nvtx_decoding *read_event(struct annot_event *event,
-                                        const struct nvtx_blob_said *blobs, size_t count)
+                                        const struct nvtx_blob_given *blobs, size_t count)
 {
     struct nvtx_decoding *decoding = nvtx_decoding_take(event->domain, blobs, count);
     if (decoding) {
@@ -42,8 +42,8 @@ static struct nvtx_decoding *read_event(struct annot_event *event,
 static struct nvtx_decoding *read_blobs(struct annot_event *event, annot_domain domain,
                                         const nvtxEventAttributes_t *attributes)
 {
-    const struct nvtx_blob_said *blobs =
-        (const struct nvtx_blob_said *)(uintptr_t)attributes->payload.ullValue;
+    const struct nvtx_blob_given *blobs =
+        (const struct nvtx_blob_given *)(uintptr_t)attributes->payload.ullValue;
     nvtx_event_read(event, domain, attributes);
     return read_event(event, blobs, attributes->reserved0 > 0 ? (size_t)attributes->reserved0 : 0);
 }
@@ -77,7 +77,7 @@ void nvtx_mark_blobs(annot_domain domain, const nvtxEventAttributes_t *attribute
 /* ---- Payloads alone -------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void
-mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+mark_recorded(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     struct annot_event event = {.domain = domain, .text = ""};
     struct nvtx_decoding *decoding = read_event(&event, blobs, count);
@@ -86,14 +86,15 @@ mark_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t co
 }
 
 /* Events with payloads as their only attributes. */
-static void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static void nvtx_mark_payload(annot_domain domain, const struct nvtx_blob_given *blobs,
+                              size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()))
         mark_recorded(domain, blobs, count);
 }
 
-static __attribute__((noinline)) int push_recorded(annot_domain domain,
-                                                   const struct nvtx_blob_said *blobs, size_t count)
+static __attribute__((noinline)) int
+push_recorded(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     struct annot_event event = {.domain = domain, .text = ""};
     struct nvtx_decoding *decoding = read_event(&event, blobs, count);
@@ -102,14 +103,14 @@ static __attribute__((noinline)) int push_recorded(annot_domain domain,
     return level;
 }
 
-static int nvtx_push_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static int nvtx_push_payload(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? push_recorded(domain, blobs, count)
                                            : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 static __attribute__((noinline)) nvtxRangeId_t
-start_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+start_recorded(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     struct annot_event event = {.domain = domain, .text = ""};
     struct nvtx_decoding *decoding = read_event(&event, blobs, count);
@@ -118,7 +119,7 @@ start_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t c
     return range ? range : NVTX_RANGE_NONE;
 }
 
-static nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_blob_said *blobs,
+static nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_blob_given *blobs,
                                         size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? start_recorded(domain, blobs, count) : NVTX_RANGE_NONE;
@@ -127,8 +128,8 @@ static nvtxRangeId_t nvtx_start_payload(annot_domain domain, const struct nvtx_b
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
 /* A message of an end is a value of it, because the range already has its name. */
-static struct nvtx_decoding *read_end(struct annot_event *event, const struct nvtx_blob_said *blobs,
-                                      size_t count)
+static struct nvtx_decoding *read_end(struct annot_event *event,
+                                      const struct nvtx_blob_given *blobs, size_t count)
 {
     struct nvtx_decoding *decoding = read_event(event, blobs, count);
     const char *message = decoding ? nvtx_message_text(&decoding->message) : NULL;
@@ -140,7 +141,7 @@ static struct nvtx_decoding *read_end(struct annot_event *event, const struct nv
 }
 
 static __attribute__((noinline)) int pop_recorded(annot_domain domain,
-                                                  const struct nvtx_blob_said *blobs, size_t count)
+                                                  const struct nvtx_blob_given *blobs, size_t count)
 {
     struct annot_event event = {.domain = domain};
     struct nvtx_decoding *decoding = read_end(&event, blobs, count);
@@ -149,14 +150,15 @@ static __attribute__((noinline)) int pop_recorded(annot_domain domain,
     return level;
 }
 
-static int nvtx_pop_payload(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static int nvtx_pop_payload(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     return ANNOT_UNLIKELY(annot_enabled()) ? pop_recorded(domain, blobs, count)
                                            : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 static __attribute__((noinline)) void end_recorded(annot_domain domain, nvtxRangeId_t range,
-                                                   const struct nvtx_blob_said *blobs, size_t count)
+                                                   const struct nvtx_blob_given *blobs,
+                                                   size_t count)
 {
     struct annot_event event = {.domain = domain};
     struct nvtx_decoding *decoding = read_end(&event, blobs, count);
@@ -165,7 +167,7 @@ static __attribute__((noinline)) void end_recorded(annot_domain domain, nvtxRang
 }
 
 static void nvtx_end_payload(annot_domain domain, nvtxRangeId_t range,
-                             const struct nvtx_blob_said *blobs, size_t count)
+                             const struct nvtx_blob_given *blobs, size_t count)
 {
     if (ANNOT_UNLIKELY(annot_enabled()) && range > NVTX_RANGE_NONE)
         end_recorded(domain, range, blobs, count);
@@ -231,9 +233,10 @@ static uint64_t key_of(const struct nvtx_decoding *decoding, uint64_t scope, int
 static void keep_half(const struct half *half)
 {
     for (uint32_t i = 0; i < HALVES; i++) {
-        uint64_t none = 0;
+        uint64_t unused = 0;
         struct half *place = &halves[(half->key + i) % HALVES];
-        if (!annot_cas_acq_rel(&place->key, &none, half->key & ~UINT64_C(1))) /* partner: itself */
+        if (!annot_cas_acq_rel(&place->key, &unused,
+                               half->key & ~UINT64_C(1))) /* partner: itself */
             continue;
         place->order = annot_fetch_add_relaxed(&half_order, 1);
         place->begin = half->begin;
@@ -359,7 +362,7 @@ static void take_event(const struct nvtx_decoding *decoding, uint64_t scope)
  * ----------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void
-submit_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+submit_recorded(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     struct nvtx_decoding *decoding = nvtx_decoding_take(domain, blobs, count);
     if (!decoding) {
@@ -372,21 +375,21 @@ submit_recorded(annot_domain domain, const struct nvtx_blob_said *blobs, size_t 
     nvtx_decoding_give(decoding);
 }
 
-static void submit_event(annot_domain domain, const struct nvtx_blob_said *blobs, size_t count)
+static void submit_event(annot_domain domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     if (annot_enabled())
         submit_recorded(domain, blobs, count);
 }
 
 /* Offsets count from the start; the data begin after the program's reserved part. */
-static size_t flexible_size(const struct nvtx_batch_said *batch)
+static size_t flexible_size(const struct nvtx_batch_given *batch)
 {
     size_t size;
     return __builtin_add_overflow(batch->flexible_size, batch->flexible_offset, &size) ? 0 : size;
 }
 
 /* Submits one event of a batch. Returns its size in bytes; 0: unknown. */
-static size_t submit_one(struct nvtx_decoding *decoding, const struct nvtx_batch_said *batch,
+static size_t submit_one(struct nvtx_decoding *decoding, const struct nvtx_batch_given *batch,
                          const struct nvtx_schema *schema, struct nvtx_bytes bytes)
 {
     decoding->is_deferred = 1;
@@ -399,12 +402,12 @@ static size_t submit_one(struct nvtx_decoding *decoding, const struct nvtx_batch
     return size;
 }
 
-static void submit_events(annot_domain domain, const struct nvtx_batch_said *batch)
+static void submit_events(annot_domain domain, const struct nvtx_batch_given *batch)
 {
     if (!annot_enabled() || !batch || !batch->events)
         return;
     struct nvtx_layout layout = nvtx_layout_of(domain, batch->schema);
-    if (layout.class != NVTX_CLASS_SAID || !layout.type->type) {
+    if (layout.class != NVTX_CLASS_GIVEN || !layout.type->type) {
         nvtx_emit(domain, NULL, "a batch of events whose schema is not known");
         return;
     }
@@ -462,26 +465,26 @@ enum slot {
 /* ---- Registration ---------------------------------------------------------------------------- */
 
 #define REGISTERS(function, slot, said_type, ours)                                                 \
-    static uint64_t function(nvtxDomainHandle_t domain, const said_type *said)                     \
+    static uint64_t function(nvtxDomainHandle_t domain, const said_type *given)                    \
     {                                                                                              \
         uint64_t (*next)(nvtxDomainHandle_t, const said_type *) =                                  \
             NEXT(slot, uint64_t(*)(nvtxDomainHandle_t, const said_type *));                        \
-        uint64_t theirs = next ? next(domain, said) : 0;                                           \
-        uint64_t id = ours(nvtx_domain_known(domain), said, theirs);                               \
+        uint64_t theirs = next ? next(domain, given) : 0;                                          \
+        uint64_t id = ours(nvtx_domain_known(domain), given, theirs);                              \
         return theirs ? theirs : id;                                                               \
     }
 
-REGISTERS(schema_register, SCHEMA_REGISTER, struct nvtx_schema_said, nvtx_schema_register)
-REGISTERS(enum_register, ENUM_REGISTER, struct nvtx_enum_said, nvtx_enum_register)
-REGISTERS(scope_register, SCOPE_REGISTER, struct nvtx_scope_said, nvtx_scope_register)
-REGISTERS(time_register, TIME_DOMAIN_REGISTER, struct nvtx_time_said, nvtx_time_register)
+REGISTERS(schema_register, SCHEMA_REGISTER, struct nvtx_schema_given, nvtx_schema_register)
+REGISTERS(enum_register, ENUM_REGISTER, struct nvtx_enum_given, nvtx_enum_register)
+REGISTERS(scope_register, SCOPE_REGISTER, struct nvtx_scope_given, nvtx_scope_register)
+REGISTERS(time_register, TIME_DOMAIN_REGISTER, struct nvtx_time_given, nvtx_time_register)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-typedef int level_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
-typedef void blobs_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
+typedef int level_call(nvtxDomainHandle_t, const struct nvtx_blob_given *, size_t);
+typedef void blobs_call(nvtxDomainHandle_t, const struct nvtx_blob_given *, size_t);
 
-static void mark(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+static void mark(nvtxDomainHandle_t domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     blobs_call *next = NEXT(MARK, blobs_call *);
     if (next)
@@ -489,7 +492,7 @@ static void mark(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, 
     nvtx_mark_payload(nvtx_domain_known(domain), blobs, count);
 }
 
-static int push(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+static int push(nvtxDomainHandle_t domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     level_call *next = NEXT(PUSH, level_call *);
     int theirs = next ? next(domain, blobs, count) : NVTX_NO_PUSH_POP_TRACKING;
@@ -497,7 +500,7 @@ static int push(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, s
     return ours >= 0 ? ours : theirs;
 }
 
-static int pop(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+static int pop(nvtxDomainHandle_t domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     level_call *next = NEXT(POP, level_call *);
     int ours = nvtx_pop_payload(nvtx_domain_known(domain), blobs, count);
@@ -505,10 +508,10 @@ static int pop(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, si
     return ours >= 0 ? ours : theirs;
 }
 
-static nvtxRangeId_t start(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs,
+static nvtxRangeId_t start(nvtxDomainHandle_t domain, const struct nvtx_blob_given *blobs,
                            size_t count)
 {
-    typedef nvtxRangeId_t start_call(nvtxDomainHandle_t, const struct nvtx_blob_said *, size_t);
+    typedef nvtxRangeId_t start_call(nvtxDomainHandle_t, const struct nvtx_blob_given *, size_t);
     start_call *next = NEXT(START, start_call *);
     nvtxRangeId_t theirs = next ? next(domain, blobs, count) : 0;
     nvtxRangeId_t ours = nvtx_start_payload(nvtx_domain_known(domain), blobs, count);
@@ -517,10 +520,11 @@ static nvtxRangeId_t start(nvtxDomainHandle_t domain, const struct nvtx_blob_sai
     return theirs ? theirs : ours;
 }
 
-static void end(nvtxDomainHandle_t domain, nvtxRangeId_t range, const struct nvtx_blob_said *blobs,
+static void end(nvtxDomainHandle_t domain, nvtxRangeId_t range, const struct nvtx_blob_given *blobs,
                 size_t count)
 {
-    typedef void end_call(nvtxDomainHandle_t, nvtxRangeId_t, const struct nvtx_blob_said *, size_t);
+    typedef void end_call(nvtxDomainHandle_t, nvtxRangeId_t, const struct nvtx_blob_given *,
+                          size_t);
     end_call *next = NEXT(END, end_call *);
     uint64_t ours = nvtx_next_is_there() ? nvtx_map_take(NVTX_MAP_RANGE, range) : 0;
     nvtx_end_payload(nvtx_domain_known(domain), ours ? ours : range, blobs, count);
@@ -528,7 +532,7 @@ static void end(nvtxDomainHandle_t domain, nvtxRangeId_t range, const struct nvt
         next(domain, range, blobs, count);
 }
 
-static void submit(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs, size_t count)
+static void submit(nvtxDomainHandle_t domain, const struct nvtx_blob_given *blobs, size_t count)
 {
     blobs_call *next = NEXT(EVENT_SUBMIT, blobs_call *);
     if (next)
@@ -536,9 +540,9 @@ static void submit(nvtxDomainHandle_t domain, const struct nvtx_blob_said *blobs
     submit_event(nvtx_domain_known(domain), blobs, count);
 }
 
-static void submit_batch(nvtxDomainHandle_t domain, const struct nvtx_batch_said *batch)
+static void submit_batch(nvtxDomainHandle_t domain, const struct nvtx_batch_given *batch)
 {
-    typedef void batch_call(nvtxDomainHandle_t, const struct nvtx_batch_said *);
+    typedef void batch_call(nvtxDomainHandle_t, const struct nvtx_batch_given *);
     batch_call *next = NEXT(EVENT_BATCH_SUBMIT, batch_call *);
     if (next)
         next(domain, batch);
@@ -598,16 +602,16 @@ static void time_sync_point(nvtxDomainHandle_t domain, uint64_t first, uint64_t 
 {
     typedef void point_call(nvtxDomainHandle_t, uint64_t, uint64_t, int64_t, int64_t);
     point_call *next = NEXT(TIME_SYNC_POINT, point_call *);
-    const struct nvtx_sync_said at = {first_time, second_time};
+    const struct nvtx_sync_given at = {first_time, second_time};
     if (next)
         next(domain, first, second, first_time, second_time);
     nvtx_time_sync(nvtx_domain_known(domain), (const uint64_t[2]){first, second}, &at);
 }
 
 static void time_sync_table(nvtxDomainHandle_t domain, uint64_t from, uint64_t to,
-                            const struct nvtx_sync_said *points, size_t count)
+                            const struct nvtx_sync_given *points, size_t count)
 {
-    typedef void table_call(nvtxDomainHandle_t, uint64_t, uint64_t, const struct nvtx_sync_said *,
+    typedef void table_call(nvtxDomainHandle_t, uint64_t, uint64_t, const struct nvtx_sync_given *,
                             size_t);
     table_call *next = NEXT(TIME_SYNC_POINT_TABLE, table_call *);
     annot_domain number = nvtx_domain_known(domain);
@@ -622,7 +626,7 @@ static void time_factor(nvtxDomainHandle_t domain, uint64_t from, uint64_t to, d
 {
     typedef void factor_call(nvtxDomainHandle_t, uint64_t, uint64_t, double, int64_t, int64_t);
     factor_call *next = NEXT(TIMESTAMP_CONVERSION_FACTOR, factor_call *);
-    const struct nvtx_sync_said at = {from_time, to_time};
+    const struct nvtx_sync_given at = {from_time, to_time};
     if (next)
         next(domain, from, to, slope, from_time, to_time);
     nvtx_time_factor(nvtx_domain_known(domain), (const uint64_t[2]){from, to}, slope, &at);

@@ -87,11 +87,11 @@ void *nvtx_registry_find(enum nvtx_object_kind kind, annot_domain domain, uint64
     return id >= NVTX_ID_STATIC ? find_or_add(&wanted, 0) : NULL;
 }
 
-int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t said)
+int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t given)
 {
     uint64_t contents = nvtx_hash(wanted->hash, (uint64_t)wanted->kind << 16 | wanted->domain);
-    wanted->id = theirs ? theirs : said ? said : ID_OURS | (contents & (ID_OURS - 1));
-    if (wanted->id < NVTX_ID_STATIC || (!theirs && said >= NVTX_ID_DYNAMIC))
+    wanted->id = theirs ? theirs : given ? given : ID_OURS | (contents & (ID_OURS - 1));
+    if (wanted->id < NVTX_ID_STATIC || (!theirs && given >= NVTX_ID_DYNAMIC))
         return 0;
     const struct nvtx_object *found = find_or_add(wanted, 0);
     if (found)
@@ -132,8 +132,8 @@ void nvtx_emit(annot_domain domain, const char *name, const char *what)
 
 void nvtx_emit_once(struct nvtx_object *object, const char *name, const char *what)
 {
-    if (!annot_enabled() || annot_load_relaxed(&object->is_told))
+    if (!annot_enabled() || annot_load_relaxed(&object->is_reported))
         return;
-    annot_store_relaxed(&object->is_told, (uint8_t)1);
+    annot_store_relaxed(&object->is_reported, (uint8_t)1);
     nvtx_emit(object->domain, name, what);
 }

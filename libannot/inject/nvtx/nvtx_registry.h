@@ -21,9 +21,9 @@ enum nvtx_object_kind {
 /* First member of each. */
 struct nvtx_object {
     uint64_t id;
-    uint64_t hash;   /* of the registered contents */
-    uint8_t kind;    /* enum nvtx_object_kind */
-    uint8_t is_told; /* W: any thread, once: a part of it was not understood */
+    uint64_t hash;       /* of the registered contents */
+    uint8_t kind;        /* enum nvtx_object_kind */
+    uint8_t is_reported; /* W: any thread, once: a part of it was not understood */
     annot_domain domain;
     uint32_t number; /* from 1 on */
 };
@@ -37,7 +37,7 @@ const char *nvtx_registry_text(const char *text);
 /* Prepares a registration from kind, domain and hash in `wanted`. Sets its id: that of the next
  * tool, else the program's, else (0) a new one. Returns 0: the id is not allowed, or has other
  * contents; 1: make and enter the object; 2: it is registered already. */
-int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t said);
+int nvtx_registry_begin(struct nvtx_object *wanted, uint64_t theirs, uint64_t given);
 
 /* Enters an object, with the head from begin. Returns its id; 0: the table is full, or another one
  * has the id. */

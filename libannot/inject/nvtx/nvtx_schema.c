@@ -27,20 +27,20 @@ static uint64_t number_of(const struct nvtx_semantics *list, enum nvtx_semantics
 
 /* ---- Schemas --------------------------------------------------------------------------------- */
 
-static int is_schema(const struct nvtx_schema_said *said)
+static int is_schema(const struct nvtx_schema_given *given)
 {
     const uint64_t needed = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT;
-    return said && (said->fields & needed) == needed && said->type >= NVTX_SCHEMA_STATIC &&
-           said->type <= NVTX_SCHEMA_UNION_INTERNAL && said->entries && said->count > 0 &&
-           said->count <= NVTX_ENTRIES_MAX;
+    return given && (given->fields & needed) == needed && given->type >= NVTX_SCHEMA_STATIC &&
+           given->type <= NVTX_SCHEMA_UNION_INTERNAL && given->entries && given->count > 0 &&
+           given->count <= NVTX_ENTRIES_MAX;
 }
 
-static const char *name_of(const struct nvtx_schema_said *said)
+static const char *name_of(const struct nvtx_schema_given *given)
 {
-    return said->fields & NVTX_SCHEMA_HAS_NAME ? said->name : NULL;
+    return given->fields & NVTX_SCHEMA_HAS_NAME ? given->name : NULL;
 }
 
-static uint64_t hash_entry(uint64_t hash, const struct nvtx_entry_said *entry)
+static uint64_t hash_entry(uint64_t hash, const struct nvtx_entry_given *entry)
 {
     const struct nvtx_semantics_counter *counter =
         nvtx_semantics_of(entry->semantics, NVTX_SEMANTICS_COUNTER);
@@ -55,29 +55,29 @@ static uint64_t hash_entry(uint64_t hash, const struct nvtx_entry_said *entry)
     return nvtx_hash_text(hash, entry->name);
 }
 
-static uint64_t hash_schema(const struct nvtx_schema_said *said)
+static uint64_t hash_schema(const struct nvtx_schema_given *given)
 {
-    uint64_t hash = nvtx_hash_text(said->type, name_of(said));
-    if (said->fields & NVTX_SCHEMA_HAS_FLAGS)
-        hash = nvtx_hash(hash, said->flags);
-    if (said->fields & NVTX_SCHEMA_HAS_SIZE)
-        hash = nvtx_hash(hash, said->size);
-    if (said->fields & NVTX_SCHEMA_HAS_ALIGNMENT)
-        hash = nvtx_hash(hash, said->alignment);
-    for (size_t i = 0; i < said->count; i++)
-        hash = hash_entry(hash, &said->entries[i]);
+    uint64_t hash = nvtx_hash_text(given->type, name_of(given));
+    if (given->fields & NVTX_SCHEMA_HAS_FLAGS)
+        hash = nvtx_hash(hash, given->flags);
+    if (given->fields & NVTX_SCHEMA_HAS_SIZE)
+        hash = nvtx_hash(hash, given->size);
+    if (given->fields & NVTX_SCHEMA_HAS_ALIGNMENT)
+        hash = nvtx_hash(hash, given->alignment);
+    for (size_t i = 0; i < given->count; i++)
+        hash = hash_entry(hash, &given->entries[i]);
     return hash;
 }
 
 /* Counters of a group have their unit in their name. */
-static void name_entry(struct nvtx_entry *entry, const struct nvtx_entry_said *said)
+static void name_entry(struct nvtx_entry *entry, const struct nvtx_entry_given *given)
 {
     const struct nvtx_semantics_counter *counter =
-        nvtx_semantics_of(said->semantics, NVTX_SEMANTICS_COUNTER);
+        nvtx_semantics_of(given->semantics, NVTX_SEMANTICS_COUNTER);
     const char *unit = counter ? counter->unit : NULL;
     char name[256];
-    size_t length = said->name ? strnlen(said->name, 200) : 0;
-    memcpy(name, said->name ? said->name : "", length);
+    size_t length = given->name ? strnlen(given->name, 200) : 0;
+    memcpy(name, given->name ? given->name : "", length);
     name[length] = 0;
     if (unit && *unit) {
         size_t more = strnlen(unit, 50);
@@ -95,18 +95,18 @@ static void name_entry(struct nvtx_entry *entry, const struct nvtx_entry_said *s
     entry->divisor = counter->divisor;
 }
 
-static void fill_entry(struct nvtx_entry *entry, const struct nvtx_entry_said *said)
+static void fill_entry(struct nvtx_entry *entry, const struct nvtx_entry_given *given)
 {
     const struct nvtx_semantics_number *time =
-        nvtx_semantics_of(said->semantics, NVTX_SEMANTICS_TIME);
-    entry->flags = said->flags;
-    entry->type = said->type;
-    entry->detail = said->detail;
-    entry->offset = said->offset;
+        nvtx_semantics_of(given->semantics, NVTX_SEMANTICS_TIME);
+    entry->flags = given->flags;
+    entry->type = given->type;
+    entry->detail = given->detail;
+    entry->offset = given->offset;
     entry->has_time = time != NULL;
     entry->time = time ? time->number : 0;
-    entry->scope = number_of(said->semantics, NVTX_SEMANTICS_SCOPE);
-    name_entry(entry, said);
+    entry->scope = number_of(given->semantics, NVTX_SEMANTICS_SCOPE);
+    name_entry(entry, given);
 }
 
 /* True if another entry, by its index, holds the length of this one, or the selector of a union. */
@@ -164,36 +164,36 @@ static void find_plain(struct nvtx_schema *schema)
         schema->plain_size = end;
 }
 
-uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said *said,
+uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_given *given,
                               uint64_t theirs)
 {
     struct nvtx_object head = {.kind = NVTX_OBJECT_TYPE, .domain = domain};
-    if (!is_schema(said)) {
-        if (said && annot_enabled())
-            nvtx_emit(domain, name_of(said), "a schema that makes no sense");
+    if (!is_schema(given)) {
+        if (given && annot_enabled())
+            nvtx_emit(domain, name_of(given), "a schema that makes no sense");
         return 0;
     }
-    head.hash = hash_schema(said);
-    uint64_t own = said->fields & NVTX_SCHEMA_HAS_ID ? said->id : 0;
+    head.hash = hash_schema(given);
+    uint64_t own = given->fields & NVTX_SCHEMA_HAS_ID ? given->id : 0;
     int is_new = nvtx_registry_begin(&head, theirs, own);
     if (is_new != 1)
         return is_new ? head.id : 0;
     struct nvtx_schema *schema =
-        nvtx_registry_memory(sizeof(*schema) + said->count * sizeof(schema->entries[0]));
+        nvtx_registry_memory(sizeof(*schema) + given->count * sizeof(schema->entries[0]));
     if (!schema)
         return 0;
     schema->type.object = head;
-    schema->type.name = nvtx_registry_text(name_of(said));
-    schema->type.type = (uint32_t)said->type;
-    schema->type.count = (uint32_t)said->count;
-    if (said->fields & NVTX_SCHEMA_HAS_FLAGS)
-        schema->role = said->flags & NVTX_SCHEMA_ROLES;
-    if (said->fields & NVTX_SCHEMA_HAS_SIZE && said->size <= SIZE_AT_MOST)
-        schema->size = said->size;
-    if (said->fields & NVTX_SCHEMA_HAS_ALIGNMENT)
-        schema->alignment = said->alignment;
-    for (size_t i = 0; i < said->count; i++)
-        fill_entry(&schema->entries[i], &said->entries[i]);
+    schema->type.name = nvtx_registry_text(name_of(given));
+    schema->type.type = (uint32_t)given->type;
+    schema->type.count = (uint32_t)given->count;
+    if (given->fields & NVTX_SCHEMA_HAS_FLAGS)
+        schema->role = given->flags & NVTX_SCHEMA_ROLES;
+    if (given->fields & NVTX_SCHEMA_HAS_SIZE && given->size <= SIZE_AT_MOST)
+        schema->size = given->size;
+    if (given->fields & NVTX_SCHEMA_HAS_ALIGNMENT)
+        schema->alignment = given->alignment;
+    for (size_t i = 0; i < given->count; i++)
+        fill_entry(&schema->entries[i], &given->entries[i]);
     connect_entries(schema);
     find_plain(schema);
     return nvtx_registry_enter(&schema->type.object);
@@ -201,50 +201,51 @@ uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said
 
 /* ---- Enums ----------------------------------------------------------------------------------- */
 
-static int is_enum(const struct nvtx_enum_said *said)
+static int is_enum(const struct nvtx_enum_given *given)
 {
     const uint64_t needed = NVTX_ENUM_HAS_ENTRIES | NVTX_ENUM_HAS_COUNT | NVTX_ENUM_HAS_SIZE;
-    return said && (said->fields & needed) == needed && said->values && said->count > 0 &&
-           said->count <= NVTX_ENUM_VALUES_MAX &&
-           (said->size == 1 || said->size == 2 || said->size == 4 || said->size == 8);
+    return given && (given->fields & needed) == needed && given->values && given->count > 0 &&
+           given->count <= NVTX_ENUM_VALUES_MAX &&
+           (given->size == 1 || given->size == 2 || given->size == 4 || given->size == 8);
 }
 
-static uint64_t hash_enum(const struct nvtx_enum_said *said)
+static uint64_t hash_enum(const struct nvtx_enum_given *given)
 {
-    uint64_t hash = nvtx_hash(0, said->size);
-    for (size_t i = 0; i < said->count; i++) {
-        hash = nvtx_hash_text(hash, said->values[i].name);
-        hash = nvtx_hash(nvtx_hash(hash, said->values[i].value), said->values[i].is_flag != 0);
+    uint64_t hash = nvtx_hash(0, given->size);
+    for (size_t i = 0; i < given->count; i++) {
+        hash = nvtx_hash_text(hash, given->values[i].name);
+        hash = nvtx_hash(nvtx_hash(hash, given->values[i].value), given->values[i].is_flag != 0);
     }
     return hash;
 }
 
-uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *said, uint64_t theirs)
+uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_given *given,
+                            uint64_t theirs)
 {
     struct nvtx_object head = {.kind = NVTX_OBJECT_TYPE, .domain = domain};
-    if (!is_enum(said)) {
-        if (said && annot_enabled())
-            nvtx_emit(domain, said->fields & NVTX_ENUM_HAS_NAME ? said->name : NULL,
+    if (!is_enum(given)) {
+        if (given && annot_enabled())
+            nvtx_emit(domain, given->fields & NVTX_ENUM_HAS_NAME ? given->name : NULL,
                       "an enum that makes no sense");
         return 0;
     }
-    head.hash = hash_enum(said);
-    uint64_t own = said->fields & NVTX_ENUM_HAS_ID ? said->id : 0;
+    head.hash = hash_enum(given);
+    uint64_t own = given->fields & NVTX_ENUM_HAS_ID ? given->id : 0;
     int is_new = nvtx_registry_begin(&head, theirs, own);
     if (is_new != 1)
         return is_new ? head.id : 0;
     struct nvtx_enum *made =
-        nvtx_registry_memory(sizeof(*made) + said->count * sizeof(made->values[0]));
+        nvtx_registry_memory(sizeof(*made) + given->count * sizeof(made->values[0]));
     if (!made)
         return 0;
     made->type.object = head;
     made->type.name = "";
-    made->type.count = (uint32_t)said->count;
-    made->size = (uint32_t)said->size;
-    for (size_t i = 0; i < said->count; i++)
+    made->type.count = (uint32_t)given->count;
+    made->size = (uint32_t)given->size;
+    for (size_t i = 0; i < given->count; i++)
         made->values[i] =
-            (struct nvtx_enum_value){nvtx_registry_text(said->values[i].name),
-                                     said->values[i].value, said->values[i].is_flag != 0};
+            (struct nvtx_enum_value){nvtx_registry_text(given->values[i].name),
+                                     given->values[i].value, given->values[i].is_flag != 0};
     return nvtx_registry_enter(&made->type.object);
 }
 
@@ -369,7 +370,7 @@ static struct nvtx_layout measure_entry(struct measure *measure, const struct nv
 static struct nvtx_layout measure_schema(struct measure *measure, const struct nvtx_schema *schema,
                                          uint32_t level)
 {
-    struct nvtx_layout whole = {0, 1, NVTX_CLASS_SAID, &schema->type};
+    struct nvtx_layout whole = {0, 1, NVTX_CLASS_GIVEN, &schema->type};
     uint64_t cursor = 0, end = 0;
     int is_fixed = schema->type.type != NVTX_SCHEMA_DYNAMIC;
     for (uint32_t i = 0; i < schema->type.count; i++) {
@@ -403,7 +404,7 @@ static struct nvtx_layout measure_type(struct measure *measure, uint64_t type, u
     if (found->type)
         return measure_schema(measure, (const struct nvtx_schema *)found, level + 1);
     uint64_t size = ((const struct nvtx_enum *)found)->size;
-    return (struct nvtx_layout){size, size, NVTX_CLASS_SAID, found};
+    return (struct nvtx_layout){size, size, NVTX_CLASS_GIVEN, found};
 }
 
 struct nvtx_layout nvtx_layout_of(annot_domain domain, uint64_t type)

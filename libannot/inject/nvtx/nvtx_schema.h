@@ -35,15 +35,15 @@ enum nvtx_class {
     NVTX_CLASS_TEXT, /* `size`: of one of its units */
     NVTX_CLASS_ADDRESS,
     NVTX_CLASS_BYTE,
-    NVTX_CLASS_WIDE, /* integers of 16 bytes */
-    NVTX_CLASS_SAID, /* registered: a schema or an enum */
+    NVTX_CLASS_WIDE,  /* integers of 16 bytes */
+    NVTX_CLASS_GIVEN, /* registered: a schema or an enum */
 };
 
 struct nvtx_layout {
     uint64_t size; /* 0: unknown, or varies */
     uint64_t alignment;
     enum nvtx_class class;
-    const struct nvtx_type *type; /* NVTX_CLASS_SAID */
+    const struct nvtx_type *type; /* NVTX_CLASS_GIVEN */
 };
 
 struct nvtx_entry {
@@ -82,9 +82,9 @@ struct nvtx_enum {
 };
 
 /* Register a type. Return the id, or 0 if it is invalid. `theirs`: the next tool's id, or 0. */
-uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_said *said,
+uint64_t nvtx_schema_register(annot_domain domain, const struct nvtx_schema_given *given,
                               uint64_t theirs);
-uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_said *said,
+uint64_t nvtx_enum_register(annot_domain domain, const struct nvtx_enum_given *given,
                             uint64_t theirs);
 
 /* Returns the semantics of an id in a list, or NULL; lists are bounded. */

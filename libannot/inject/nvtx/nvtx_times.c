@@ -59,17 +59,17 @@ static int has_member(size_t size, size_t end)
     return size >= end;
 }
 
-uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_said *said,
+uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_given *given,
                              uint64_t theirs)
 {
     struct nvtx_object head = {.kind = NVTX_OBJECT_SCOPE, .domain = domain};
     char name[SCOPE_NAME_MAX + 1];
-    if (!said || !has_member(said->size, offsetof(struct nvtx_scope_said, parent)))
+    if (!given || !has_member(given->size, offsetof(struct nvtx_scope_given, parent)))
         return 0;
-    size_t size = said->size;
+    size_t size = given->size;
     uint64_t parent =
-        has_member(size, offsetof(struct nvtx_scope_said, id)) ? said->parent : NVTX_SCOPE_OF_ALL;
-    const char *path = said->path ? said->path : "";
+        has_member(size, offsetof(struct nvtx_scope_given, id)) ? given->parent : NVTX_SCOPE_OF_ALL;
+    const char *path = given->path ? given->path : "";
     const char *above = parent > NVTX_SCOPE_OF_ALL ? nvtx_scope_name(domain, parent) : "";
     while (*path == '/')
         path++;
@@ -78,7 +78,8 @@ uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_said *
         length = put_name(name, length, "/");
     put_name(name, length, path);
     head.hash = nvtx_hash_text(parent, path);
-    int is_new = nvtx_registry_begin(&head, theirs, has_member(size, sizeof(*said)) ? said->id : 0);
+    int is_new =
+        nvtx_registry_begin(&head, theirs, has_member(size, sizeof(*given)) ? given->id : 0);
     if (is_new != 1)
         return is_new ? head.id : 0;
     struct scope *scope = nvtx_registry_memory(sizeof(*scope));
@@ -172,14 +173,15 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *said, uint64_t theirs)
+uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_given *given,
+                            uint64_t theirs)
 {
     struct nvtx_object head = {.kind = NVTX_OBJECT_TIME, .domain = domain};
-    if (!said)
+    if (!given)
         return 0;
-    head.hash = nvtx_hash(nvtx_hash(said->scope, said->type), (uint64_t)said->resolution);
-    head.hash = nvtx_hash(nvtx_hash(head.hash, said->flags), said->start);
-    int is_new = nvtx_registry_begin(&head, theirs, said->id);
+    head.hash = nvtx_hash(nvtx_hash(given->scope, given->type), (uint64_t)given->resolution);
+    head.hash = nvtx_hash(nvtx_hash(head.hash, given->flags), given->start);
+    int is_new = nvtx_registry_begin(&head, theirs, given->id);
     if (is_new != 1)
         return is_new ? head.id : 0;
     struct times *times = nvtx_registry_memory(sizeof(*times));
@@ -187,10 +189,10 @@ uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *sa
     if (!times)
         return 0;
     times->object = head;
-    times->scope = said->scope;
-    times->type = said->type;
-    if (said->resolution > 0)
-        times->ns_per_tick = 1e9 / (double)said->resolution;
+    times->scope = given->scope;
+    times->type = given->type;
+    if (given->resolution > 0)
+        times->ns_per_tick = 1e9 / (double)given->resolution;
     struct nvtx_line line = {name + strlen(name), name + strlen(name), name + sizeof(name) - 1, 0};
     nvtx_line_hex(&line, head.id, 16);
     times->clock = annot_clock_create(name);
@@ -295,7 +297,7 @@ static uint64_t own_time(uint64_t type, int64_t ticks)
     return clock.clock == ANNOT_SPAN_CLOCK_OWN ? time : own_of_machine(clock_machine_ns(time));
 }
 
-void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvtx_sync_said *at)
+void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvtx_sync_given *at)
 {
     struct times *times = find_times(domain, ids[0]), *other = find_times(domain, ids[1]);
     uint64_t time = 0;
@@ -309,7 +311,7 @@ void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvt
 
 /* `slope`: how far the second advances while the first advances by one. */
 void nvtx_time_factor(annot_domain domain, const uint64_t ids[2], double slope,
-                      const struct nvtx_sync_said *at)
+                      const struct nvtx_sync_given *at)
 {
     struct times *times = find_times(domain, ids[0]);
     struct nvtx_clock other;

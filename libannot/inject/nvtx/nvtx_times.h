@@ -13,16 +13,16 @@
 const char *nvtx_scope_name(annot_domain domain, uint64_t scope);
 
 /* Return the id, or 0: invalid. `theirs`: the next tool's id, or 0. */
-uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_said *said,
+uint64_t nvtx_scope_register(annot_domain domain, const struct nvtx_scope_given *given,
                              uint64_t theirs);
-uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_said *said,
+uint64_t nvtx_time_register(annot_domain domain, const struct nvtx_time_given *given,
                             uint64_t theirs);
 
 /* The program's clock of a domain of times; pairs of equal times, or a factor, of two domains. */
 void nvtx_time_source(annot_domain domain, uint64_t id, int64_t (*now)(void *), void *data);
-void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvtx_sync_said *at);
+void nvtx_time_sync(annot_domain domain, const uint64_t ids[2], const struct nvtx_sync_given *at);
 void nvtx_time_factor(annot_domain domain, const uint64_t ids[2], double slope,
-                      const struct nvtx_sync_said *at);
+                      const struct nvtx_sync_given *at);
 
 /* A clock of spans, and the conversion to its times. */
 struct nvtx_clock {
