@@ -7,13 +7,11 @@
 #include "api.h"
 
 #include "fast.h"
-#include "fast_event.h"
-#include "fast_in.h"
-#include "named.h"
 #include "proc.h"
 #include "process.h"
 #include "spell.h"
 #include "strings.h"
+#include "thread_names.h"
 
 #include <annot/observers.h>
 #include <errno.h>
@@ -95,7 +93,7 @@ void annot_name_thread_of(int tid, const char *name)
     emission.text = name ? name : "(null)";
     if (annot_enabled())
         emit_general(&emission);
-    named_keep(tid, emission.name); /* after it, because it may be the event that joins */
+    thread_names_keep(tid, emission.name); /* after it, because it may be the event that joins */
     errno = error;
 }
 
@@ -343,7 +341,7 @@ static FAST annot_name known(struct control *control, annot_name name, const cha
 void annot_emit_push_in(annot_domain domain, annot_name name, const char *text)
 {
     annot_name found = known(annot_control, name, text);
-    if (__builtin_expect(found && in_push(annot_control, domain, found), 1))
+    if (__builtin_expect(found && fast_push_in(annot_control, domain, found), 1))
         return;
     const struct annot_event event = {.text = text, .name = name, .domain = domain};
     push_in_slowly(&event);
@@ -352,7 +350,7 @@ void annot_emit_push_in(annot_domain domain, annot_name name, const char *text)
 void annot_emit_mark_in(annot_domain domain, annot_name name, const char *text)
 {
     annot_name found = known(annot_control, name, text);
-    if (__builtin_expect(found && in_mark(annot_control, domain, found), 1))
+    if (__builtin_expect(found && fast_mark_in(annot_control, domain, found), 1))
         return;
     const struct annot_event event = {.text = text, .name = name, .domain = domain};
     mark_in_slowly(&event);

@@ -21,10 +21,10 @@
         }                                                                                          \
     } while (0)
 
-#define FORWARD_VALUE(slot, none, ...)                                                             \
+#define FORWARD_VALUE(slot, absent, ...)                                                           \
     do {                                                                                           \
         if (__builtin_expect(runtime_other != NULL, 0))                                            \
-            return RUNTIME_HAS(slot) ? runtime_other->slot(__VA_ARGS__) : (none);                  \
+            return RUNTIME_HAS(slot) ? runtime_other->slot(__VA_ARGS__) : (absent);                \
     } while (0)
 
 /* For the table, by local names: the public symbols may resolve to another copy in this process. */

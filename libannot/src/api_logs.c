@@ -7,7 +7,7 @@
 #include "mix.h"
 #include "proc.h"
 #include "process.h"
-#include "remarks.h"
+#include "process_notes.h"
 #include "spell.h"
 #include "strings.h"
 
@@ -198,7 +198,7 @@ int annot_trace_context_adopt(const char *traceparent)
 /* Copies a thread's open ranges, for another thread that continues its work, and reads names. */
 
 /* Reads one of the live stack; returns 0 if it is a parent's, or its name is unknown. */
-static int tell(struct control *control, uint32_t index, struct annot_open_range *ret_range)
+static int copy_open(struct control *control, uint32_t index, struct annot_open_range *ret_range)
 {
     const struct annot_open *open = levels_live(control, index);
     if (!open || open->name == 0)
@@ -221,14 +221,14 @@ static int tell(struct control *control, uint32_t index, struct annot_open_range
 
 uint32_t annot_open_ranges(struct annot_open_range *ranges, uint32_t count)
 {
-    uint32_t told = 0;
+    uint32_t copied = 0;
     FORWARD_VALUE(open_ranges, 0, ranges, count);
     struct control *control = annot_enabled() ? api_recording() : NULL;
     if (!control || !control->thread)
         return 0;
-    for (uint32_t i = 0; i < control->live_depth && told < count; i++)
-        told += (uint32_t)tell(control, i, &ranges[told]);
-    return told;
+    for (uint32_t i = 0; i < control->live_depth && copied < count; i++)
+        copied += (uint32_t)copy_open(control, i, &ranges[copied]);
+    return copied;
 }
 
 static size_t no_text(char *text, size_t size)
@@ -255,9 +255,9 @@ size_t annot_name_text(annot_name name, char *text, size_t size)
 static void fill(struct annot_note *note, const char *text)
 {
     struct string_key key;
-    uint32_t none = 0;
+    uint32_t unwritten = 0;
     /* Partner: itself; one writes. */
-    if (!annot_cas_acq_rel(&note->state, &none, 1u))
+    if (!annot_cas_acq_rel(&note->state, &unwritten, 1u))
         return;
     string_key_init(&key, text, ANNOT_STRING_NAME);
     uint32_t length = key.length;
@@ -443,7 +443,7 @@ static void emit_remark(const char *text)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int directory_fd = directory_open(&ignored);
     if (directory_fd >= 0) {
-        remarks_emit_one(directory_fd, session_id, text);
+        process_notes_emit_one(directory_fd, session_id, text);
         close(directory_fd);
     }
     pthread_setcancelstate(cancel, &cancel);
@@ -456,11 +456,11 @@ void annot_process_note(const char *text)
 {
     char clean[ANNOT_PROCESS_NOTE_MAX + 1];
     FORWARD(process_note, text);
-    uint32_t index = remarks_take(clean, text);
-    if (index == REMARKS_NONE)
+    uint32_t index = process_notes_take(clean, text);
+    if (index == PROCESS_NOTES_UNKEPT)
         return;
     emit_remark(clean);
-    remarks_keep(index, clean);
+    process_notes_keep(index, clean);
 }
 
 /* ---- For later copies ------------------------------------------------------------------------ */

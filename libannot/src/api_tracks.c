@@ -3,7 +3,6 @@
 #include "api.h"
 #include "clock.h"
 #include "fast.h"
-#include "fast_event.h"
 #include "mix.h"
 #include "proc.h"
 #include "process.h"
@@ -58,8 +57,8 @@ void annot_emit_flow(enum annot_flow_point point, annot_flow flow, const char *t
 
 struct annot_track annot_track_create(const char *name, const struct annot_track *parent)
 {
-    const struct annot_track none = {0};
-    FORWARD_VALUE(track_create, none, name, parent);
+    const struct annot_track absent = {0};
+    FORWARD_VALUE(track_create, absent, name, parent);
     return (struct annot_track){
         .id = emit_take_id(),
         .parent = parent ? parent->id : 0,
@@ -350,15 +349,15 @@ static APART void meet(void)
 
 struct annot_origin annot_origin_here(void)
 {
-    const struct annot_origin none = {0};
-    FORWARD_VALUE(origin_here, none);
+    const struct annot_origin unknown = {0};
+    FORWARD_VALUE(origin_here, unknown);
     const struct control *control = annot_enabled() ? api_recording() : NULL;
     if (control && !control_has_block(control)) {
         meet();
         control = api_recording();
     }
     if (!control || !control->thread)
-        return none;
+        return unknown;
     return (struct annot_origin){.time = clock_now(), .thread = control->serial + 1};
 }
 

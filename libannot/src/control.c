@@ -48,7 +48,7 @@ int64_t control_tls_offset(void)
 
 static uint8_t *chunk_make(uint32_t index)
 {
-    uint8_t *none = NULL;
+    uint8_t *made = NULL;
     uint8_t *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (chunk == MAP_FAILED)
@@ -58,10 +58,10 @@ static uint8_t *chunk_make(uint32_t index)
         return NULL;
     }
     /* Partner: the acquire loads of chunks[] below. */
-    if (annot_cas_acq_rel(&chunks[index], &none, chunk))
+    if (annot_cas_acq_rel(&chunks[index], &made, chunk))
         return chunk;
     munmap(chunk, CHUNK_SIZE);
-    return none;
+    return made;
 }
 
 static struct control *control_at(uint8_t *chunk, uint32_t slot)
@@ -108,10 +108,11 @@ static struct control *find_wiped(struct control *control)
 {
     for (uint32_t i = 0; i < CHUNK_LIMIT && chunks[i]; i++) {
         uintptr_t offset = (uintptr_t)control - (uintptr_t)chunks[i];
-        uint32_t none = 0;
+        uint32_t unowned = 0;
         if (offset >= ANNOT_PAGE_SIZE)
             continue;
-        if (!annot_cas_acq_rel(&control->owner, &none, (uint32_t)proc_tid())) /* partner: itself */
+        if (!annot_cas_acq_rel(&control->owner, &unowned,
+                               (uint32_t)proc_tid())) /* partner: itself */
             return NULL;
         annot_store_relaxed(&control->pid, getpid());
         control->keep = keep_at(chunks[i], (uint32_t)offset / CONTROL_SIZE);
@@ -133,9 +134,9 @@ static struct control *find_free(void)
             return NULL;
         for (uint32_t slot = 0; slot < CONTROLS_PER_CHUNK; slot++) {
             struct control *control = control_at(chunk, slot);
-            uint32_t none = 0;
+            uint32_t unowned = 0;
             if (annot_load_relaxed(&control->owner) == 0 &&
-                annot_cas_acq_rel(&control->owner, &none, tid)) { /* partner: control_give */
+                annot_cas_acq_rel(&control->owner, &unowned, tid)) { /* partner: control_give */
                 annot_store_relaxed(&control->pid, getpid());
                 control->keep = keep_at(chunk, slot);
                 memset(control->keep, 0, offsetof(struct keep, levels));

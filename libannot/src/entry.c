@@ -4,11 +4,11 @@
 
 #include "clock.h"
 #include "levels.h"
-#include "named.h"
 #include "proc.h"
 #include "process.h"
 #include "record.h"
 #include "stream.h"
+#include "thread_names.h"
 #include "watched.h"
 
 #include <annot_barrier.h>
@@ -178,7 +178,7 @@ static struct control *join(uint64_t generation)
         stream_attach(control, segment);
     }
     process_flush(segment);
-    named_emit(control);
+    thread_names_emit(control);
     control->attached_generation = generation;
     annot_signal_fence();
     control->generation = generation;

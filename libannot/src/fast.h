@@ -62,7 +62,7 @@ static FAST int fast_passes(const struct control *control, annot_name name)
 
 /* True if a domain's or category's name is in the segment; the string that names its observer
  * precedes it. */
-static FAST int fast_is_told(const struct control *control, uint16_t number)
+static FAST int fast_is_in_segment(const struct control *control, uint16_t number)
 {
     /* Partner: append; 0 is not an id. */
     return annot_load_relaxed(&strings_numbered[number]) - 1 < control->name_limit - 1;
@@ -385,5 +385,84 @@ static FAST int fast_counter(struct control *control, annot_name name, uint64_t 
     fast_leave(control, generation);
     return 1;
 }
+
+/* ---- Ranges and marks with only a name and a domain ------------------------------------------ */
+
+enum { FAST_IN_SIZE = sizeof(struct annot_record) + sizeof(struct annot_attr) };
+
+/* True if strings and filter allow writing it at once. */
+static FAST int fast_passes_in(const struct control *control, annot_domain domain, annot_name name)
+{
+    /* Partner: the collector's stores; any order will do. */
+    uint64_t mask = annot_load_relaxed(&annot_mask[0]);
+    return (mask >> (domain & 63) & 1) != 0 && name < control->name_limit &&
+           fast_is_in_segment(control, domain);
+}
+
+static FAST void fast_write_in(uint8_t *at, uint32_t kind, annot_domain domain, annot_name name)
+{
+    uint64_t time = quick_clock();
+    uint64_t *words = (uint64_t *)(at + sizeof(struct annot_record));
+    words[0] = 0;
+    words[1] = (uint64_t)domain << 32;
+    record_base(at, time, record_head(kind, 2, ANNOT_FLAG_ATTR, 0), name);
+}
+
+static FAST int fast_push_in(struct control *control, annot_domain domain, annot_name name)
+{
+    uint64_t generation = control->generation;
+    if (!quick_enter(control, generation))
+        return 0;
+    uint32_t committed = control->committed, next = committed + FAST_IN_SIZE;
+    if (is_rare(next > control->quick_limit) || is_rare(control->depth >= ANNOT_LIVE_DEPTH) ||
+        is_rare(!fast_passes_in(control, domain, name))) {
+        control->generation = generation;
+        return 0;
+    }
+    struct annot_block *block = control->block;
+    uint8_t *at = record_at(block, committed);
+    fast_write_in(at, ANNOT_REC_PUSH, domain, name);
+    record_commit_to(control, block, next);
+    struct annot_thread *thread = control->thread;
+    uint32_t depth = control->live_depth;
+    live_note(control, domain, 0);
+    struct annot_open *open = &thread->live[depth % ANNOT_LIVE_DEPTH];
+    /* Partner of all four: the sampler, which reads depth first. */
+    annot_store_relaxed(&open->name, name);
+    annot_store_relaxed(&open->instance, control->instance);
+    annot_store_relaxed(&open->time, *(uint64_t *)at);
+    annot_store_release(&thread->depth, depth + 1);
+    control->counts += (control_counts){1, 1, 1, 1};
+    fast_leave(control, generation);
+    return 1;
+}
+
+static FAST int fast_mark_in(struct control *control, annot_domain domain, annot_name name)
+{
+    uint64_t generation = control->generation;
+    if (!quick_enter(control, generation))
+        return 0;
+    uint32_t committed = control->committed, next = committed + FAST_IN_SIZE;
+    if (is_rare(next > control->quick_limit) || is_rare(!fast_passes_in(control, domain, name))) {
+        control->generation = generation;
+        return 0;
+    }
+    fast_write_in(record_at(control->block, committed), ANNOT_REC_MARK, domain, name);
+    record_commit_to(control, control->block, next);
+    fast_leave(control, generation);
+    return 1;
+}
+
+/* ---- Events with attributes, key-values, or series of a counter ------------------------------ */
+
+/* The parts are written in place, after the record's; an event that cannot be finished was never
+ * visible. */
+
+/* PUSH, MARK; with a track, TRACK_BEGIN and TRACK_MARK. */
+int fast_event(struct control *control, uint8_t kind, const struct annot_event *event,
+               const struct annot_track *track);
+
+int fast_counters(struct control *control, annot_name name, const struct annot_value *values,
+                  uint64_t count);
 
 #endif

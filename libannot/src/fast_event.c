@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast path of events with attributes and values: see fast_event.h. */
-#include "fast_event.h"
-
+/* The fast path of events with attributes and values: see fast.h. */
 #include "fast.h"
+
 #include "spell.h"
 #include "strings.h"
 
@@ -101,10 +100,10 @@ __attribute__((noinline, cold)) int fast_hold_bare(struct control *control, uint
     return held;
 }
 
-static FAST int is_told(const struct control *control, const struct annot_event *event)
+static FAST int is_in_segment(const struct control *control, const struct annot_event *event)
 {
-    return (!event->domain || fast_is_told(control, event->domain)) &&
-           (!event->category || fast_is_told(control, event->category));
+    return (!event->domain || fast_is_in_segment(control, event->domain)) &&
+           (!event->category || fast_is_in_segment(control, event->category));
 }
 
 /* True if all strings of the event are in the segment. */
@@ -115,7 +114,7 @@ static FAST int is_fast(struct control *control, const struct annot_event *event
         return 0;
     if (kind == ANNOT_REC_PUSH && control->depth >= ANNOT_LIVE_DEPTH)
         return 0;
-    if (__builtin_expect(!is_told(control, event), 0))
+    if (__builtin_expect(!is_in_segment(control, event), 0))
         control->name_limit = strings_sync(control->segment);
     return name != 0 && name < control->name_limit;
 }

@@ -8,7 +8,7 @@
 
 #include "control.h"
 #include "proc.h"
-#include "remarks.h"
+#include "process_notes.h"
 #include "strings.h"
 #include "testpoint.h"
 #include "watched.h"
@@ -192,6 +192,6 @@ static APART void take_capture(int directory_fd, struct segment *segment)
 void filter_check(int directory_fd, struct segment *segment, uint32_t sequence)
 {
     take_capture(directory_fd, segment);
-    remarks_emit(directory_fd, segment->session_id);
+    process_notes_emit(directory_fd, segment->session_id);
     apply_in_scratch(directory_fd, segment, 0, sequence);
 }

@@ -121,7 +121,7 @@ char *text_append_hex(char *at, const char *end, uint64_t value, int digits)
 }
 
 /* Returns the offset after the last parenthesis, or `size`; later fields have none. */
-static ssize_t behind_command(const char *line, ssize_t size)
+static ssize_t after_command(const char *line, ssize_t size)
 {
     const char *last = size > 0 ? memrchr(line, ')', (size_t)size) : NULL;
     return last ? last + 1 - line : size;
@@ -134,7 +134,7 @@ static uint64_t stat_field(int fd, int number)
     char piece[STAT_PIECE];
     uint64_t value = 0;
     ssize_t size = read_whole(fd, piece, sizeof(piece));
-    ssize_t at = behind_command(piece, size);
+    ssize_t at = after_command(piece, size);
     for (int field = 2; size > 0 && at < size;) {
         if (piece[at] == ' ' && field++ == number)
             return value;

@@ -154,9 +154,9 @@ static APART int is_too_late(int directory_fd, const struct session *session, ui
 /* The same for all segments of the process: a range may end in a later segment than it began in. */
 static void set_nonce(uint64_t identity)
 {
-    uint64_t none = 0, nonce = identity >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
+    uint64_t unset = 0, nonce = identity >> RANGE_COUNTER_BITS << RANGE_COUNTER_BITS;
     /* Partner: itself. */
-    annot_cas_acq_rel(&wiped->nonce, &none, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
+    annot_cas_acq_rel(&wiped->nonce, &unset, nonce ? nonce : UINT64_C(1) << RANGE_COUNTER_BITS);
 }
 
 /* Tries to make a segment for the session and to publish it. Returns 0, -EAGAIN (another thread was

@@ -27,21 +27,21 @@ static struct annot_refusals *pages; /* W: constructor */
  * concurrently, and count already: an append, the fallback, erases no counts. */
 static int extend(int fd)
 {
-    static const struct annot_refusals none;
-    const off_t end = ANNOT_REFUSALS_OFFSET + sizeof(none);
+    static const struct annot_refusals zeros;
+    const off_t end = ANNOT_REFUSALS_OFFSET + sizeof(zeros);
     uint64_t limit;
     off_t size = lseek(fd, 0, SEEK_END);
     if (size >= end)
         return 0;
     if (!file_size_allowed((uint64_t)end, &limit))
         return -EFBIG;
-    if (fallocate(fd, 0, ANNOT_REFUSALS_OFFSET, sizeof(none)) == 0)
+    if (fallocate(fd, 0, ANNOT_REFUSALS_OFFSET, sizeof(zeros)) == 0)
         return 0;
     if (errno != EOPNOTSUPP || !file_size_allowed(APPEND_ALLOWED, &limit))
         return -ENOSPC;
     if (fcntl(fd, F_SETFL, O_APPEND) != 0) /* this descriptor is used for no other write */
         return -errno;
-    return write(fd, &none, (size_t)(end - size)) == end - size ? 0 : -ENOSPC;
+    return write(fd, &zeros, (size_t)(end - size)) == end - size ? 0 : -ENOSPC;
 }
 
 void refusals_map(int wake_fd)
@@ -68,9 +68,9 @@ static uint32_t take(uint32_t first)
     const uint64_t mine = (uint64_t)first << 32 | (uint32_t)proc_pid_namespace();
     for (uint32_t probe = 0; probe < ANNOT_REFUSAL_SLOTS; probe++) {
         uint32_t index = (first + probe) % ANNOT_REFUSAL_SLOTS;
-        uint64_t *owner = &pages->slots[index].owner, none = 0;
+        uint64_t *owner = &pages->slots[index].owner, unowned = 0;
         /* Partner: itself; the collector that freed it. */
-        if (annot_load_relaxed(owner) == 0 && annot_cas_acq_rel(owner, &none, mine))
+        if (annot_load_relaxed(owner) == 0 && annot_cas_acq_rel(owner, &unowned, mine))
             return index + 1;
     }
     return UNNAMED;

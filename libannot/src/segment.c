@@ -203,7 +203,7 @@ static void adopt(struct segment *segment, const struct making *making, uint8_t 
     segment->next_reclaim = 0;
     segment->filter_next = 1;
     segment->hand = 0;
-    segment->vain_heartbeat = UINT64_MAX;
+    segment->failed_heartbeat = UINT64_MAX;
 }
 
 static int reserve_first(struct segment *segment, int fd)

@@ -40,10 +40,10 @@ struct segment {
     uint32_t is_capture;       /* the session records inside of one range only: */
     uint32_t capture_name, capture_domain; /* its string ids; domain 0: any */
     uint32_t capture_open;                 /* number of open ranges of that name; W: all, atomic */
-    uint32_t names_told;                   /* named.h; W: all, atomic */
+    uint32_t names_emitted;                /* thread_names.h; W: all, atomic */
     uint32_t sum_blocks;                   /* in use for sums; W: all, atomic */
     uint64_t hand;                         /* OVERWRITE_OLDEST: see overwrite.c; W: all, atomic */
-    uint64_t vain_heartbeat;               /* WAIT: see wait.c; W: all, atomic */
+    uint64_t failed_heartbeat;             /* WAIT: see stream.c; W: all, atomic */
 };
 
 /* Identity of the process and time of joining, for the header. */

@@ -14,13 +14,15 @@
 #include "record.h"
 #include "strings.h"
 #include "testpoint.h"
-#include "wait.h"
 #include "watched.h"
 
+#include <annot/annot.h>
 #include <annot_barrier.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Scans for dead threads make system calls: about ten scans a second at most. */
@@ -119,6 +121,117 @@ static APART void fill_header(struct control *control, struct annot_block *block
     clock_both(&block->claim_time, &block->claim_ns);
 }
 
+/* ---- Waiting for a free block ---------------------------------------------------------------- */
+
+/* The policy that delays a program rather than lose a record. The control block has the BUSY mark:
+ * events of signal handlers in the meantime do not wait, they are counted as interrupted. */
+
+/* The collector visits every millisecond while data flow. */
+enum { PAUSE_NS = 100 * 1000, PAUSE_MAX_NS = 2000 * 1000 };
+
+static APART uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Uses the system call itself: nanosleep is a cancellation point, which an event must not be. A
+ * signal ends it early, which is harmless. */
+static APART void pause_ns(long ns)
+{
+    const struct timespec pause = {0, ns};
+    syscall(SYS_nanosleep, &pause, NULL);
+}
+
+/* Decides as the thread's next event would. */
+static APART int stays_joined(const struct control *control, uint64_t gate)
+{
+    uint64_t before = proc_block_signals(); /* a handler that jumps out would leak a reference */
+    struct segment *segment = process_join(gate);
+    int goes_on = segment == control->segment;
+    if (segment)
+        segment_put(segment);
+    proc_restore_signals(before);
+    return goes_on;
+}
+
+/* True while the session of the thread is running. The gate changes for other sessions as well:
+ * then this checks once per generation. */
+static APART int is_recording(const struct control *control, uint64_t *checked)
+{
+    uint64_t gate = annot_gate_v1.generation;
+    if (gate == *checked)
+        return 1;
+    if (gate == 0)
+        return 0;
+    *checked = gate;
+    return stays_joined(control, gate);
+}
+
+static uint64_t heartbeat(const struct segment *segment)
+{
+    return annot_load_relaxed(&segment->header->control.heartbeat);
+}
+
+/* A wait failed while threads held all blocks: the collector has none to free. */
+#define ALL_HELD (UINT64_MAX - 1)
+
+static int is_any_released(const struct segment *segment)
+{
+    for (uint32_t index = 0; index < segment->block_count; index++)
+        if ((annot_load_relaxed(&segment->block_states[index]) & ANNOT_BLOCK_STATE_MASK) ==
+            ANNOT_BLOCK_RELEASED)
+            return 1;
+    return 0;
+}
+
+/* A block was claimed: enables waiting again. */
+static void enable_wait(struct segment *segment)
+{
+    if (annot_load_relaxed(&segment->failed_heartbeat) == ALL_HELD)
+        annot_store_relaxed(&segment->failed_heartbeat, UINT64_MAX);
+}
+
+static int is_in_vain(const struct segment *segment)
+{
+    uint64_t failed = annot_load_relaxed(&segment->failed_heartbeat);
+    return failed == heartbeat(segment) || failed == ALL_HELD;
+}
+
+static APART int try_claim(struct segment *segment, uint32_t *ret_index)
+{
+    return block_available(segment) ? block_claim(segment, ret_index) : -ENOBUFS;
+}
+
+static APART void note_failed_wait(struct segment *segment)
+{
+    int any = is_any_released(segment) || block_available(segment);
+    annot_store_relaxed(&segment->failed_heartbeat, any ? heartbeat(segment) : ALL_HELD);
+}
+
+/* As block_claim, after at most ANNOT_WAIT_MAX_NS. It does not wait without a recording, while the
+ * collector is late, or before the collector's next visit after a wait that failed; nor, if threads
+ * held all blocks by then, until one of them is claimed again. */
+static APART int wait_claim(const struct control *control, uint32_t *ret_index)
+{
+    uint64_t checked = control->attached_generation;
+    if (is_in_vain(control->segment))
+        return -ENOBUFS;
+    uint64_t end = monotonic_ns() + ANNOT_WAIT_MAX_NS;
+    for (long ns = PAUSE_NS; is_recording(control, &checked) && monotonic_ns() < end;) {
+        pause_ns(ns);
+        int error = try_claim(control->segment, ret_index);
+        if (error != -ENOBUFS)
+            return error;
+        ns = ns < PAUSE_MAX_NS / 2 ? 2 * ns : PAUSE_MAX_NS;
+    }
+    note_failed_wait(control->segment);
+    return -ENOBUFS;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
 /* Claims a block as the policy says. */
 static APART int claim(const struct control *control, uint32_t *ret_index)
 {
@@ -128,7 +241,7 @@ static APART int claim(const struct control *control, uint32_t *ret_index)
         overwrite_claim(segment, ret_index) == 0)
         return 0;
     if (error == 0 && segment->policy == ANNOT_POLICY_WAIT)
-        wait_hope(segment);
+        enable_wait(segment);
     if (error == -ENOBUFS && segment->policy == ANNOT_POLICY_WAIT && !is_late(segment))
         return wait_claim(control, ret_index);
     return error;

@@ -2,8 +2,7 @@
 /* The fast path and the general one write the same records: compares random events through both. */
 #include "api.h"
 #include "arena.h"
-#include "fast_event.h"
-#include "fast_in.h"
+#include "fast.h"
 #include "spell.h"
 #include "stream.h"
 #include "test.h"
@@ -109,8 +108,9 @@ static bool emit_in(const struct sample *sample)
     if (!name)
         return false;
     in_count++;
-    return (sample->kind == ANNOT_REC_PUSH ? in_push(control, sample->event.domain, name)
-                                           : in_mark(control, sample->event.domain, name)) == 1;
+    return (sample->kind == ANNOT_REC_PUSH
+                ? fast_push_in(control, sample->event.domain, name)
+                : fast_mark_in(control, sample->event.domain, name)) == 1;
 }
 
 static bool emit_fast(const struct sample *sample)
