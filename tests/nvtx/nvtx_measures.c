@@ -122,9 +122,9 @@ static void batch_with_times(void)
                                         .timestampsSize = sizeof(times)};
     nvtxCounterBatchSubmit(domain, &samples);
     truth("\"event\": \"range\", \"name\": \"later\", \"values\": {\"payload\": 3}, "
-          "\"dur_ns\": 0");
+          "\"duration_ns\": 0");
     truth("\"event\": \"range\", \"name\": \"later\", \"values\": {\"payload\": 4}, "
-          "\"dur_ns\": 0");
+          "\"duration_ns\": 0");
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
