@@ -143,6 +143,17 @@ static void check_rows(struct own_time *own, const char *first, enum code_purpos
     CHECK_INT(rows[count - 1].purpose, last);
 }
 
+TEST(waits_without_a_stack_and_cause_are_one_sum)
+{
+    begin();
+    struct own_time *own = own_time_create(maker_trace(maker));
+    wait_in(own, 0, WAIT_UNKNOWN, 3000);
+    wait_in(own, 0, WAIT_UNKNOWN, 3000);
+    CHECK_INT(own_time_size(own), 1);
+    own_time_destroy(own);
+    maker_destroy(maker);
+}
+
 TEST(what_libraries_do_counts_for_the_function_that_called_them)
 {
     begin();

@@ -17,7 +17,8 @@
 /* Own code gets a separate table from this part (1/20) of the CPU time and waits on. */
 enum { OWN_PART = 20 };
 
-enum { REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << 28) - 1 };
+/* Keys of sums hold 1 + the thread, so that none is 0. */
+enum { REASON_BITS = 4, THREAD_BITS = 28, THREAD_UNKNOWN = (1 << THREAD_BITS) - 2 };
 
 /* Row and line of a stack. */
 struct place {
@@ -93,7 +94,7 @@ static struct own_sum *sum_of(struct own_time *own, uint32_t stack, uint32_t thr
 {
     stack = stack < stacks_stack_count(own->stacks) ? stack : 0;
     thread = thread < THREAD_UNKNOWN ? thread : THREAD_UNKNOWN;
-    uint64_t key = ((uint64_t)stack << THREAD_BITS | thread) << REASON_BITS;
+    uint64_t key = ((uint64_t)stack << THREAD_BITS | (thread + 1)) << REASON_BITS;
     const uint64_t *found = map64_find(&own->sum_by_key, key | reason);
     if (!found) {
         struct own_sum fresh = {.stack = stack, .thread = thread, .reason = reason};
