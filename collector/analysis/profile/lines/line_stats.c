@@ -244,13 +244,19 @@ static int by_place(const void *left, const void *right)
     return (a->line > b->line) - (a->line < b->line);
 }
 
+/* A stack at which a thread was only preempted has neither time nor waits. */
+static bool has_samples(const struct line_sums *sums)
+{
+    return sums->count > 0 || sums->waits > 0 || sums->ready_ns > 0;
+}
+
 /* Sorting the rows makes their `file_line` invalid; it is not used after that. */
 int line_stats_finish(struct line_stats *stats, const struct own_time *own, bool with_waits)
 {
     const struct file_line none = {0};
     int error = vec_push(&stats->files, none) || vec_push(&stats->file_seen, 0) ? -ENOMEM : 0;
     for (uint32_t stack = 0; stack < stats->stack_count && !error; stack++)
-        if (stats->sums[stack].count > 0 || stats->sums[stack].waits > 0)
+        if (has_samples(&stats->sums[stack]))
             error = take_stack(stats, stack);
     stats->own = own;
     stats->with_waits = with_waits;
