@@ -134,6 +134,46 @@ TEST(a_workers_time_adds_up)
     maker_destroy(maker);
 }
 
+/* As Executor.submit: its range does not name the pool. */
+static void submit(int64_t time, uint64_t flow)
+{
+    tell(parent, time, EVENT_PUSH, POOL_ROLE_SUBMIT);
+    point(parent, time + 1, EVENT_FLOW_BEGIN, flow);
+    maker_pop(maker, parent, time + 2);
+}
+
+static void fetch(int64_t time, uint64_t flow)
+{
+    tell(parent, time, EVENT_PUSH, POOL_ROLE_UNPICKLE);
+    maker_value_int(maker, "bytes", 30);
+    point(parent, time + 1, EVENT_FLOW_END, flow);
+    maker_pop(maker, parent, time + 2);
+}
+
+TEST(a_call_counts_if_its_worker_is_ended_while_it_sends_the_result)
+{
+    const struct pool *pools;
+    make();
+    tell_pool(90, ID, "Pool 1");
+    join(0, 95, ID);
+    submit(100, 1);
+    work(0, 1, 120, 200);
+    fetch(400, 1);
+    submit(500, 2);
+    tell(workers[0], 520, EVENT_PUSH, POOL_ROLE_RUN);
+    point(workers[0], 521, EVENT_FLOW_STEP, 2);
+    maker_pop(maker, workers[0], 700);
+    tell(workers[0], 701, EVENT_PUSH, POOL_ROLE_SEND);
+    fetch(800, 2);
+    struct pool_tasks *tasks = read_all();
+    CHECK_INT(pools_all(pool_tasks_pools(tasks), &pools), 1);
+    CHECK_INT(pools->task_count, 2);
+    CHECK_INT(pools->call_count, 2);
+    CHECK_INT(pools->end_ns - pools->begin_ns, 700);
+    pool_tasks_destroy(tasks);
+    maker_destroy(maker);
+}
+
 TEST(two_pools_of_a_program_are_told_apart)
 {
     const struct pool *pools;

@@ -132,6 +132,12 @@ static void split_queued(const struct task *task, uint64_t *parts_ns)
         time_between(all.begin_ns, all.end_ns) - parts_ns[POOL_HAND_OVER] - parts_ns[POOL_START];
 }
 
+/* Counts the call of a task that was submitted alone. 0 or -ENOMEM. */
+static int count_call(struct pool_tasks *tasks, const struct task *task)
+{
+    return task->is_call ? pools_take_call(tasks->pools, task->way.pool, 0, 0) : 0;
+}
+
 /* Each part ends at the start of the next. The parent may have read a result before the worker's
  * call that wrote it returns, and clocks of processors differ by some nanoseconds: an instant is
  * not earlier than its predecessor, and a result was sent by the time it was read. */
@@ -157,7 +163,10 @@ static int task_count(struct pool_tasks *tasks, struct task *task, bool was_rece
     split_queued(task, way.parts_ns);
     for (int i = TASK_RECEIVED; i < TASK_FETCHED; i++)
         way.parts_ns[POOL_UNPICKLE + i - TASK_RECEIVED] = (uint64_t)(at[i + 1] - at[i]);
-    return pool_functions_add(tasks->functions, &way);
+    error = pools_take_use(tasks->pools, task->way.pool, at[TASK_SUBMITTED], at[TASK_FETCHED]);
+    if (!error)
+        error = count_call(tasks, task);
+    return error ? error : pool_functions_add(tasks->functions, &way);
 }
 
 /* Counts a complete task and removes it. 0 or -ENOMEM. */
@@ -172,11 +181,6 @@ static int task_settle(struct pool_tasks *tasks, uint64_t flow, struct task *tas
     if (error)
         return error;
     if (!map64_take(&tasks->index_of_flow, flow, &index))
-        return -ENOMEM;
-    if (pools_take_use(tasks->pools, task->way.pool, task->way.at_ns[TASK_SUBMITTED],
-                       task->way.at_ns[TASK_FETCHED]))
-        return -ENOMEM;
-    if (task->is_call && pools_take_call(tasks->pools, task->way.pool, 0, 0) != 0)
         return -ENOMEM;
     return vec_push(&tasks->free_tasks, (uint32_t)(index - 1));
 }
@@ -524,7 +528,10 @@ static int count_rest(struct pool_tasks *tasks)
             set(task, TASK_SENT, task->way.at_ns[TASK_READ]);
             error = task_count(tasks, task, true);
         } else {
-            error = pool_functions_add_unfinished(tasks->functions, task->way.name, task->is_local);
+            error = count_call(tasks, task);
+            if (!error)
+                error =
+                    pool_functions_add_unfinished(tasks->functions, task->way.name, task->is_local);
         }
     }
     return error;
