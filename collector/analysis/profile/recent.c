@@ -20,7 +20,8 @@ struct recent {
     VEC(struct sample) samples;
     size_t first; /* samples before it are dropped */
     struct value_pool values;
-    VEC(struct open_stretch) open; /* by thread */
+    VEC(struct open_stretch) open;      /* by thread */
+    VEC(struct open_stretch) held_open; /* those of the moment of the hold */
     uint64_t round;
     struct own_time *all;
     struct own_time *held; /* the frozen sums; NULL: not on hold */
@@ -46,6 +47,7 @@ void recent_destroy(struct recent *recent)
         return;
     vec_free(&recent->samples);
     vec_free(&recent->open);
+    vec_free(&recent->held_open);
     value_pool_free(&recent->values);
     own_time_destroy(recent->all);
     own_time_destroy(recent->held);
@@ -67,8 +69,12 @@ int recent_hold(struct recent *recent, bool hold)
 {
     own_time_destroy(recent->held);
     recent->held = NULL;
+    recent->held_open.count = 0;
     if (!hold)
         return 0;
+    for (size_t i = 0; i < recent->open.count; i++)
+        if (vec_push(&recent->held_open, recent->open.items[i]) != 0)
+            return -ENOMEM;
     recent->held_ns = recent->last_ns;
     recent->held = own_time_create(recent->trace);
     return recent->held ? own_time_add_all(recent->held, recent->all, NULL, NULL) : -ENOMEM;
@@ -227,11 +233,11 @@ static int take_open(const struct taking *taking, const struct open_stretch *ope
     return take_part(taking, sample);
 }
 
-static int each_open(const struct recent *recent, const struct taking *taking)
+static int each_open(const struct open_stretch *open, size_t count, const struct taking *taking)
 {
     int error = 0;
-    for (size_t i = 0; i < recent->open.count && !error; i++)
-        error = take_open(taking, &recent->open.items[i]);
+    for (size_t i = 0; i < count && !error; i++)
+        error = take_open(taking, &open[i]);
     return error;
 }
 
@@ -242,7 +248,7 @@ int recent_each(const struct recent *recent, const struct recent_part *part, tak
     int error = 0;
     for (size_t i = recent->first; i < recent->samples.count && !error; i++)
         error = take_part(&taking, recent->samples.items[i]);
-    return error ? error : each_open(recent, &taking);
+    return error ? error : each_open(recent->open.items, recent->open.count, &taking);
 }
 
 static int add_to(void *context, const struct sample *sample)
@@ -259,7 +265,11 @@ int recent_sum_all(const struct recent *recent, const struct recent_part *part,
                    struct own_time *own)
 {
     struct taking taking = {part, trace_sets_get(recent->trace), add_to, own};
-    const struct own_time *all = recent->held ? recent->held : recent->all;
-    int error = own_time_add_all(own, all, part->wants, part->context);
-    return error ? error : each_open(recent, &taking);
+    bool held = recent->held != NULL;
+    const struct own_time *sums = held ? recent->held : recent->all;
+    int error = own_time_add_all(own, sums, part->wants, part->context);
+    if (error)
+        return error;
+    return held ? each_open(recent->held_open.items, recent->held_open.count, &taking)
+                : each_open(recent->open.items, recent->open.count, &taking);
 }

@@ -191,6 +191,20 @@ TEST(sums_that_are_held_stay)
     end();
 }
 
+TEST(a_wait_that_ends_during_a_hold_stays_in_the_sums)
+{
+    begin();
+    recent_renew(recent, at(2 * S));
+    off(1 * S, 2 * S, SAMPLE_UNFINISHED);
+    CHECK_INT(recent_hold(recent, true), 0);
+    CHECK_INT(sum_of(0, 2 * S, true, NULL).waiting_ns, 1 * S);
+    off(1 * S, 4 * S, 0);
+    CHECK_INT(sum_of(0, 2 * S, true, NULL).waiting_ns, 1 * S);
+    CHECK_INT(recent_hold(recent, false), 0);
+    CHECK_INT(sum_of(0, 9 * S, true, NULL).waiting_ns, 3 * S);
+    end();
+}
+
 static bool is_first(void *context, uint32_t thread)
 {
     (void)context;
