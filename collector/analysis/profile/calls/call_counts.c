@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans of calls. Children end before their parents: their times are kept at the depth of the
  * enclosing call until that ends. */
-#include "call_counts_parts.h"
+#include "call_counts.h"
 
-#include "call_counts_made.h"
-#include "call_counts_paths.h"
-#include "call_counts_rows.h"
-#include "call_counts_samples.h"
+#include "call_sums.h"
 #include "stacks.h"
 #include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     PATHS_DEFAULT = 1000000,
     OPEN_MAX = 1 << 20,
     FIRST_CALLS = 2000, /* first calls of a function, with own times kept */
     FIRST_LIMIT = 4 << 20,
+    RANGES_MAX = 256, /* ranges with separate calls, as a program may generate names */
 };
 
 struct calls *calls_create(const struct trace *trace, const struct calls_options *options)
@@ -119,6 +118,18 @@ uint32_t calls_edges(const struct calls *calls, const struct call_edge **ret_edg
     return (uint32_t)calls->edges.count;
 }
 
+uint32_t calls_made(const struct calls *calls, const struct call_made **ret_made)
+{
+    *ret_made = calls->made.items;
+    return (uint32_t)calls->made.count;
+}
+
+uint32_t calls_coroutines(const struct calls *calls, const struct call_coroutine **ret_coroutines)
+{
+    *ret_coroutines = calls->coroutines.items;
+    return (uint32_t)calls->coroutines.count;
+}
+
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
@@ -157,6 +168,31 @@ static int64_t function_of_event(struct calls *calls, const struct call_lane *la
     return kept ? function : -ENOMEM;
 }
 
+static bool is_programs(const struct scope *scope)
+{
+    return scope->observer == OBSERVER_PROGRAM || scope->observer == OBSERVER_NVTX ||
+           scope->observer == OBSERVER_ITT || scope->observer == OBSERVER_INHERITED;
+}
+
+/* As calls_function_of, for a range that is a place of calls; 0: limit reached, or not a range of
+ * the program. -ENOMEM. */
+static int64_t range_of(struct calls *calls, uint32_t group, const struct event *event)
+{
+    const struct wide_key *key = WIDE_KEY(group, (uint64_t)1 << 32, event->name);
+    const uint64_t *found = wide_map_find(&calls->function_by_key, key);
+    const struct call_function fresh = {
+        .name = event->name, .group = group, .context = LABEL_RANGE, .min_ns = UINT64_MAX};
+    if (found)
+        return (int64_t)*found;
+    if (calls->range_count >= RANGES_MAX || !is_programs(trace_scope(calls->trace, event->scope)))
+        return 0;
+    calls->range_count++;
+    if (vec_push(&calls->functions, fresh) != 0 ||
+        wide_map_put(&calls->function_by_key, key, calls->functions.count) != 0)
+        return -ENOMEM;
+    return (int64_t)calls->functions.count;
+}
+
 /* Opens an entry at a depth, below the path around it. 0 or -ENOMEM. */
 static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
                    const struct event *event)
@@ -167,8 +203,8 @@ static int open_at(struct calls *calls, struct call_lane *lane, uint32_t depth,
                                .name = event->name,
                                .path = around,
                                .is_call = calls_takes(calls->trace, event)};
-    int64_t function = open->is_call ? function_of_event(calls, lane, event)
-                                     : calls_range_of(calls, lane->group, event);
+    int64_t function =
+        open->is_call ? function_of_event(calls, lane, event) : range_of(calls, lane->group, event);
     if (function == 0)
         return 0;
     int64_t path = function < 0 ? function : calls_path_of(calls, around, (uint32_t)function);
@@ -257,6 +293,75 @@ static int take_span(struct calls *calls, const struct item *item)
     return 0;
 }
 
+/* ---- Coroutines ------------------------------------------------------------------------------ */
+
+/* NULL: out of memory. */
+static struct call_coroutine *coroutine_of(struct calls *calls, uint32_t name)
+{
+    const uint64_t *found = map64_find(&calls->coroutine_by_name, name);
+    const struct call_coroutine fresh = {.name = name};
+    if (found)
+        return &calls->coroutines.items[*found];
+    if (map64_put(&calls->coroutine_by_name, name, calls->coroutines.count) != 0 ||
+        vec_push(&calls->coroutines, fresh) != 0)
+        return NULL;
+    return &calls->coroutines.items[calls->coroutines.count - 1];
+}
+
+/* Returns true if a parent above that depth has the name. */
+static bool is_inside_itself(const struct item *item, uint32_t name, uint32_t depth)
+{
+    for (uint32_t i = 0; i < depth; i++)
+        if (item->parents[i]->name == name)
+            return true;
+    return false;
+}
+
+static int take_awaiting(struct calls *calls, const struct item *item, uint64_t length_ns)
+{
+    for (uint32_t i = 0; i < item->depth; i++) {
+        uint32_t name = item->parents[i]->name;
+        struct call_coroutine *coroutine = coroutine_of(calls, name);
+        if (!coroutine)
+            return -ENOMEM;
+        coroutine->awaiting_ns += is_inside_itself(item, name, i) ? 0 : length_ns;
+    }
+    return 0;
+}
+
+/* Takes a span of a track that is a whole call of a coroutine, or its wait. 0 or -ENOMEM. */
+static int take_whole(struct calls *calls, const struct item *item)
+{
+    uint64_t length_ns =
+        item->end_ns > item->begin_ns ? (uint64_t)item->end_ns - (uint64_t)item->begin_ns : 0;
+    uint32_t name = item->event->name;
+    if (trace_scope(calls->trace, item->event->scope)->role == CALLS_ROLE_AWAITING)
+        return take_awaiting(calls, item, length_ns);
+    struct call_coroutine *coroutine = coroutine_of(calls, name);
+    if (!coroutine)
+        return -ENOMEM;
+    coroutine->calls++;
+    coroutine->whole_ns += is_inside_itself(item, name, item->depth) ? 0 : length_ns;
+    coroutine->max_ns = length_ns > coroutine->max_ns ? length_ns : coroutine->max_ns;
+    return 0;
+}
+
+static int longest_first(const void *left, const void *right, void *trace)
+{
+    const struct call_coroutine *a = left, *b = right;
+    if (a->whole_ns != b->whole_ns)
+        return a->whole_ns < b->whole_ns ? 1 : -1;
+    int order = strcmp(trace_string(trace, a->name)->bytes, trace_string(trace, b->name)->bytes);
+    return order ? order : (a->name > b->name) - (a->name < b->name);
+}
+
+static void sort_coroutines(struct calls *calls)
+{
+    if (calls->coroutines.count > 0)
+        qsort_r(calls->coroutines.items, calls->coroutines.count, sizeof(*calls->coroutines.items),
+                longest_first, (void *)calls->trace);
+}
+
 /* ---- Inside of a range ----------------------------------------------------------------------- */
 
 /* 1: matches, 0, -ENOMEM. */
@@ -303,7 +408,7 @@ static int take(void *context, const struct item *item)
         return inside;
     if (item->kind == ITEM_SPAN && item->call && item->lane == LANE_TRACK &&
         is_whole_scope(trace_scope(calls->trace, item->event->scope)))
-        return calls_take_whole(calls, item);
+        return take_whole(calls, item);
     if (item->kind == ITEM_SPAN)
         return take_span(calls, item);
     if (item->kind == ITEM_SAMPLE)
@@ -324,6 +429,6 @@ int calls_finish(struct calls *calls)
     int error = calls_add_up(calls);
     if (!error)
         error = calls_estimate(calls);
-    calls_sort_coroutines(calls);
+    sort_coroutines(calls);
     return error ? error : calls_sort(calls);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and paths of calls. See call_counts_paths.h. */
-#include "call_counts_paths.h"
+/* Functions and paths of calls. See call_sums.h. */
+#include "call_sums.h"
 
 #include "stacks.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The object of counted calls. Shared by call_counts*.c only. */
-#ifndef ANNOT_CALL_COUNTS_PARTS_H
-#define ANNOT_CALL_COUNTS_PARTS_H
+/* The object of counted calls, and its parts: functions and paths (call_sums_paths.c), rows made of
+ * them (call_sums_rows.c), and calls known from samples (call_sums_samples.c). For call_counts.c
+ * and these only. Thread-safety: one thread per object. */
+#ifndef ANNOT_CALL_SUMS_H
+#define ANNOT_CALL_SUMS_H
 
 #include "call_counts.h"
 #include "hash_map.h"
@@ -76,5 +78,40 @@ static inline uint64_t calls_key(uint32_t first, uint32_t second)
 {
     return ((uint64_t)first << 32 | second) + 1;
 }
+
+/* ---- Functions and paths --------------------------------------------------------------------- */
+
+/* Returns the group in which items of a thread count. */
+uint32_t calls_group_of(const struct calls *calls, uint32_t thread);
+
+/* Returns 1 + the index of a function of a group, or adds it. -ENOMEM. */
+int64_t calls_function_of(struct calls *calls, uint32_t group, uint32_t label, uint32_t name);
+
+/* Returns the path of a function below another path; 0: limit reached. -ENOMEM. */
+int64_t calls_path_of(struct calls *calls, uint32_t parent, uint32_t function);
+
+/* calls_add adds calls at a path; with path 0, to the function alone. */
+struct call_count {
+    uint32_t parent, path, function;
+    uint64_t calls, own_ns, off_ns;
+};
+
+void calls_add(struct calls *calls, const struct call_count *count);
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* Calls counted in the program, and marks of functions that it stopped counting. 0 or -ENOMEM. */
+int calls_take_sample(struct calls *calls, const struct sample *sample);
+int calls_take_mark(struct calls *calls, const struct item *item);
+/* After calls_add_up: estimates the calls of those functions from samples. 0 or -ENOMEM. */
+int calls_estimate(struct calls *calls);
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Makes functions, edges and places of the paths; calls_sort orders them. 0 or -ENOMEM. */
+int calls_add_up(struct calls *calls);
+int calls_sort(struct calls *calls);
+/* Takes 1 + caller, 1 + callee; returns the edge's index, or adds it. -ENOMEM. */
+int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee);
 
 #endif

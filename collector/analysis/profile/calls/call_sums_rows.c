@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes functions and edges of call paths: walks all paths, and keeps the functions and edges open
- * around each. */
-#include "call_counts_rows.h"
+/* Makes functions, edges and places of call paths: walks all paths, and keeps those open around
+ * each. */
+#include "call_sums.h"
 
-#include "call_counts_made.h"
 #include "call_label.h"
+#include "stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes 1 + caller, 1 + callee; returns the edge's index, or adds it. -ENOMEM. */
 int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller, uint32_t callee)
 {
     uint64_t key = calls_key(caller, callee);
@@ -23,13 +22,100 @@ int64_t calls_edge_of(struct calls *calls, struct map64 *edges, uint32_t caller,
     return (int64_t)calls->edges.count - 1;
 }
 
+/* ---- Places: tasks and ranges ---------------------------------------------------------------- */
+
+/* A place of calls. */
+struct place {
+    uint32_t task, range; /* as struct call_made */
+};
+
+/* The places, and the place of each path, as an index. */
+struct places {
+    VEC(struct place) items;
+    uint32_t *of_path;
+};
+
+static uint32_t range_name(const struct calls *calls, const struct call_function *context)
+{
+    return context->label ? stacks_get_label(trace_stacks_get(calls->trace), context->label)->text
+                          : context->name;
+}
+
+/* Returns the index of a place, or adds it. -ENOMEM. */
+static int64_t place_of(struct places *places, struct map64 *by_key, const struct place *place)
+{
+    uint64_t key = calls_key(place->task, place->range);
+    const uint64_t *found = map64_find(by_key, key);
+    if (found)
+        return (int64_t)*found;
+    if (map64_put(by_key, key, places->items.count) != 0 || vec_push(&places->items, *place) != 0)
+        return -ENOMEM;
+    return (int64_t)places->items.count - 1;
+}
+
+/* A task's step starts outside of ranges: those open on the loop's thread are not the task's. */
+static struct place inside(const struct calls *calls, struct place place,
+                           const struct call_function *context)
+{
+    if (context->context == LABEL_TASK)
+        return (struct place){.task = context->label};
+    place.range = range_name(calls, context);
+    return place;
+}
+
+/* Finds the places, and the place of each path. 0 or -ENOMEM. */
+static int find_places(struct calls *calls, struct places *places)
+{
+    struct map64 by_key = {0};
+    const struct place nowhere = {0};
+    places->of_path = calloc(calls->paths.count, sizeof(*places->of_path));
+    int64_t at = places->of_path ? place_of(places, &by_key, &nowhere) : -ENOMEM;
+    for (size_t i = 1; i < calls->paths.count && at >= 0; i++) {
+        const struct call_path *path = &calls->paths.items[i];
+        const struct call_function *function = &calls->functions.items[path->function - 1];
+        at = places->of_path[path->parent];
+        if (function->context) {
+            const struct place place = inside(calls, places->items.items[at], function);
+            at = place_of(places, &by_key, &place);
+        }
+        places->of_path[i] = at >= 0 ? (uint32_t)at : 0;
+    }
+    map64_free(&by_key);
+    return at < 0 ? (int)at : 0;
+}
+
+static void free_places(struct places *places)
+{
+    vec_free(&places->items);
+    free(places->of_path);
+}
+
+/* Returns the index of a function's calls at a place, or adds it. -ENOMEM. */
+static int64_t made_at(struct calls *calls, struct map64 *by_key, const struct places *places,
+                       uint32_t path)
+{
+    uint32_t function = calls->paths.items[path].function, place = places->of_path[path];
+    uint64_t key = calls_key(place, function);
+    const uint64_t *found = map64_find(by_key, key);
+    const struct call_made fresh = {.task = places->items.items[place].task,
+                                    .range = places->items.items[place].range,
+                                    .function = function - 1};
+    if (found)
+        return (int64_t)*found;
+    if (map64_put(by_key, key, calls->made.count) != 0 || vec_push(&calls->made, fresh) != 0)
+        return -ENOMEM;
+    return (int64_t)calls->made.count - 1;
+}
+
+/* ---- The walk -------------------------------------------------------------------------------- */
+
 struct walk {
     struct calls *calls;
     uint64_t *total_ns;            /* by path */
     uint32_t *first, *next, *edge; /* by path; edge: 1 + index, 0: no caller */
     uint32_t *made;                /* by path: 1 + index, 0: not a function, or no place */
     uint32_t *open_functions, *open_edges, *open_made;
-    struct call_places places;
+    struct places places;
 };
 
 static void add_numbers(struct call_numbers *sum, const struct call_path *path, uint64_t total_ns,
@@ -128,11 +214,11 @@ static int find_made(struct walk *walk)
 {
     struct calls *calls = walk->calls;
     struct map64 by_key = {0};
-    int64_t made = call_places_find(calls, &walk->places);
+    int64_t made = find_places(calls, &walk->places);
     for (uint32_t i = 1; i < calls->paths.count && made >= 0 && walk->places.items.count > 1; i++) {
         if (is_context(calls, i))
             continue;
-        made = calls_made_at(calls, &by_key, &walk->places, i);
+        made = made_at(calls, &by_key, &walk->places, i);
         walk->made[i] = made >= 0 ? (uint32_t)made + 1 : 0;
     }
     map64_free(&by_key);
@@ -195,7 +281,7 @@ int calls_add_up(struct calls *calls)
     free(walk.open_edges);
     free(walk.made);
     free(walk.open_made);
-    call_places_fini(&walk.places);
+    free_places(&walk.places);
     return error;
 }
 
@@ -254,6 +340,34 @@ static int by_caller(const void *left, const void *right, void *context)
                             &calls->functions.items[b->callee]);
 }
 
+static const char *task_text(const struct calls *calls, uint32_t label)
+{
+    return trace_string(calls->trace, stacks_get_label(trace_stacks_get(calls->trace), label)->text)
+        ->bytes;
+}
+
+static int by_place(const void *left, const void *right, void *context)
+{
+    const struct call_made *a = left, *b = right;
+    const struct calls *calls = context;
+    int order = strcmp(task_text(calls, a->task), task_text(calls, b->task));
+    if (order == 0)
+        order = strcmp(trace_string(calls->trace, a->range)->bytes,
+                       trace_string(calls->trace, b->range)->bytes);
+    if (order == 0 && a->sum.own_ns != b->sum.own_ns)
+        return a->sum.own_ns < b->sum.own_ns ? 1 : -1;
+    return order ? order : (a->function > b->function) - (a->function < b->function);
+}
+
+/* `place` maps old indices of functions to new ones. */
+static void sort_made(struct calls *calls, const uint32_t *place)
+{
+    for (size_t i = 0; i < calls->made.count; i++)
+        calls->made.items[i].function = place[calls->made.items[i].function];
+    if (calls->made.count > 0)
+        qsort_r(calls->made.items, calls->made.count, sizeof(*calls->made.items), by_place, calls);
+}
+
 static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place,
                      struct call_function *sorted)
 {
@@ -269,7 +383,7 @@ static void renumber(struct calls *calls, const uint32_t *order, uint32_t *place
         calls->edges.items[i].caller = place[calls->edges.items[i].caller];
         calls->edges.items[i].callee = place[calls->edges.items[i].callee];
     }
-    calls_sort_made(calls, place);
+    sort_made(calls, place);
     struct call_function *functions = calls->functions.items;
     while (calls->functions.count > 0 && is_left_out(calls, &functions[calls->functions.count - 1]))
         calls->functions.count--;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls counted in the program, and estimates from samples for functions that it stopped
  * counting. */
-#include "call_counts_samples.h"
+#include "call_sums.h"
 
-#include "call_counts_paths.h"
-#include "call_counts_rows.h"
 #include "stacks.h"
 
 #include <errno.h>
