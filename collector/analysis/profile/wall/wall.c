@@ -1,13 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks the lives and waits of all threads in order of time. See wall.h. */
+#include "wall.h"
 
+#include "hash_map.h"
+#include "vec.h"
 #include "wait_kind.h"
 #include "wall_changes.h"
-#include "wall_hosts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* State of a thread during the walk. */
+struct now {
+    uint8_t state, reason, kind;
+    uint32_t interval; /* 1 + index; 0: runs all the time */
+    uint32_t row;      /* BLOCKED: as own_time_row_of() */
+    int32_t line;
+    uint32_t next, before; /* 1 + thread, among those that wait for something outside; 0: end */
+    uint64_t single_ns;    /* time as the only thread able to run */
+};
+
+/* State of a host during the walk: its threads, as `struct wall` for all. */
+struct host_now {
+    struct wall_host known;
+    int64_t since_ns; /* time of the latest change */
+    uint32_t running, ready, partly;
+    double partly_sum;
+};
+
+struct wall {
+    struct wall_threads threads;
+    const struct own_time *own;
+    VEC(struct wall_wait) waits;
+    struct map64 wait_by_key;
+    struct now *now;               /* by thread */
+    struct host_now *hosts;        /* by ordinal */
+    struct wall_host *host_totals; /* busiest first */
+    uint32_t host_count;
+    uint32_t contended_hosts; /* hosts with a ready thread that no crowd explains */
+    uint32_t starved_hosts;   /* hosts with a ready thread but no running one */
+    uint32_t outside;         /* 1 + the first thread that waits for something outside; 0: empty */
+    uint32_t running, ready, present;
+    uint64_t able_sum; /* sum of the ordinals of threads that run or are ready; of a single one, its
+                          ordinal */
+    uint32_t partly;   /* part of running: in an interval with short waits */
+    /* Over these: log of the part of the time in which all wait, sum of the parts in which they
+     * run, and sum of the ready parts of their short waits. */
+    double partly_log, partly_sum, partly_ready;
+    struct wall_totals totals;
+};
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
@@ -16,12 +58,12 @@ struct wall *wall_create(const struct trace *trace, const struct pass_selection 
     struct wall *wall = calloc(1, sizeof(*wall));
     if (!wall)
         return NULL;
-    wall->trace = trace;
-    wall->selection = selection;
-    wall->thread_count = trace_thread_count(trace);
-    wall->lives = calloc((size_t)wall->thread_count + 1, sizeof(*wall->lives));
-    wall->now = calloc((size_t)wall->thread_count + 1, sizeof(*wall->now));
-    if (wall->lives && wall->now)
+    wall->threads.trace = trace;
+    wall->threads.selection = selection;
+    wall->threads.count = trace_thread_count(trace);
+    wall->threads.lives = calloc((size_t)wall->threads.count + 1, sizeof(*wall->threads.lives));
+    wall->now = calloc((size_t)wall->threads.count + 1, sizeof(*wall->now));
+    if (wall->threads.lives && wall->now)
         return wall;
     wall_destroy(wall);
     return NULL;
@@ -31,13 +73,13 @@ void wall_destroy(struct wall *wall)
 {
     if (!wall)
         return;
-    free(wall->lives);
+    free(wall->threads.lives);
     free(wall->now);
     free(wall->hosts);
-    free(wall->told_hosts);
-    vec_free(&wall->stretches);
-    vec_free(&wall->intervals);
-    vec_free(&wall->changes);
+    free(wall->host_totals);
+    vec_free(&wall->threads.stretches);
+    vec_free(&wall->threads.intervals);
+    vec_free(&wall->threads.changes);
     vec_free(&wall->waits);
     map64_free(&wall->wait_by_key);
     free(wall);
@@ -48,37 +90,37 @@ static void leave_out_short(struct wall *wall)
 {
     size_t kept = 0;
     wall->totals.shortest_ns = wall->totals.shortest_ns ? 2 * wall->totals.shortest_ns : 1000;
-    for (size_t i = 0; i < wall->stretches.count; i++) {
-        const struct stretch *stretch = &wall->stretches.items[i];
+    for (size_t i = 0; i < wall->threads.stretches.count; i++) {
+        const struct stretch *stretch = &wall->threads.stretches.items[i];
         uint64_t length_ns = (uint64_t)stretch->end_ns - (uint64_t)stretch->begin_ns;
         if (length_ns >= wall->totals.shortest_ns)
-            wall->stretches.items[kept++] = *stretch;
+            wall->threads.stretches.items[kept++] = *stretch;
     }
-    wall->stretches.count = kept;
+    wall->threads.stretches.count = kept;
 }
 
 /* Intervals beyond the limit count as running. */
 static int add_interval(struct wall *wall, const struct sample *sample)
 {
-    struct off_share off = sample_off_share(trace_sets_get(wall->trace), sample);
+    struct off_share off = sample_off_share(trace_sets_get(wall->threads.trace), sample);
     struct interval interval = {.begin_ns = sample->time_ns,
                                 .end_ns = sample->end_ns,
                                 .blocked_ns = off.blocked_ns,
                                 .ready_ns = off.runnable_ns,
                                 .thread = sample->thread};
-    if (interval.end_ns <= interval.begin_ns || wall->intervals.count >= WALL_WAITS_MAX)
+    if (interval.end_ns <= interval.begin_ns || wall->threads.intervals.count >= WALL_WAITS_MAX)
         return 0;
-    return vec_push(&wall->intervals, interval);
+    return vec_push(&wall->threads.intervals, interval);
 }
 
 int wall_add(struct wall *wall, const struct sample *sample)
 {
-    const struct sample_sets *sets = trace_sets_get(wall->trace);
+    const struct sample_sets *sets = trace_sets_get(wall->threads.trace);
     enum sample_role role = sample_role(sets, sample);
     if (role == SAMPLE_ROLE_OTHER || role > SAMPLE_ROLE_SHORT_WAITS ||
-        sample->thread >= wall->thread_count)
+        sample->thread >= wall->threads.count)
         return 0;
-    wall_see(&wall->lives[sample->thread], sample->time_ns, sample_order_ns(sample));
+    wall_see(&wall->threads.lives[sample->thread], sample->time_ns, sample_order_ns(sample));
     if (role == SAMPLE_ROLE_SHORT_WAITS)
         return add_interval(wall, sample);
     if (role != SAMPLE_ROLE_OFF_CPU || sample->end_ns <= sample->time_ns)
@@ -96,9 +138,9 @@ int wall_add(struct wall *wall, const struct sample *sample)
     };
     if (length_ns < wall->totals.shortest_ns)
         return 0;
-    while (wall->stretches.count >= WALL_WAITS_MAX)
+    while (wall->threads.stretches.count >= WALL_WAITS_MAX)
         leave_out_short(wall);
-    return vec_push(&wall->stretches, stretch);
+    return vec_push(&wall->threads.stretches, stretch);
 }
 
 /* ---- While all wait -------------------------------------------------------------------------- */
@@ -153,7 +195,7 @@ static unsigned rank_of(const struct wall *wall, uint32_t thread)
     const struct now *now = &wall->now[thread];
     if (now->state != BLOCKED)
         return 0;
-    if (!wall_is_main(wall->trace, trace_thread_get(wall->trace, thread)))
+    if (!wall_is_main(wall->threads.trace, trace_thread_get(wall->threads.trace, thread)))
         return 1;
     return is_in_own_code(wall, now) ? 4 : now->reason == WAIT_CHILD ? 2 : 3;
 }
@@ -164,7 +206,7 @@ static uint32_t find_leader(const struct wall *wall)
 {
     uint32_t leader = 0;
     unsigned most = 0;
-    for (uint32_t i = 0; i < wall->thread_count && most < 4; i++) {
+    for (uint32_t i = 0; i < wall->threads.count && most < 4; i++) {
         unsigned rank = rank_of(wall, i);
         leader = rank > most ? i : leader;
         most = rank > most ? rank : most;
@@ -179,12 +221,12 @@ enum { LOOK_MAX = 64 };
  * that may end from outside. Otherwise returns the leader. */
 static uint32_t find_worker(const struct wall *wall, uint32_t leader)
 {
-    uint32_t process = trace_thread_get(wall->trace, leader)->process;
-    for (uint32_t i = leader + 1; i < wall->thread_count && i - leader < LOOK_MAX; i++) {
+    uint32_t process = trace_thread_get(wall->threads.trace, leader)->process;
+    for (uint32_t i = leader + 1; i < wall->threads.count && i - leader < LOOK_MAX; i++) {
         const struct now *now = &wall->now[i];
         bool may_end = now->reason == WAIT_SOCKET || now->reason == WAIT_PIPE;
         if (now->state == BLOCKED && may_end && is_in_own_code(wall, now) &&
-            trace_thread_get(wall->trace, i)->process == process)
+            trace_thread_get(wall->threads.trace, i)->process == process)
             return i;
     }
     return leader;
@@ -197,8 +239,8 @@ static uint32_t find_outside(const struct wall *wall, uint32_t leader)
     uint32_t at = wall->outside;
     bool command = wall->now[leader].reason == WAIT_CHILD;
     for (int i = 0; i < LOOK_MAX && at != 0; i++) {
-        uint32_t process = trace_thread_get(wall->trace, at - 1)->process;
-        if (!command || process != trace_thread_get(wall->trace, leader)->process)
+        uint32_t process = trace_thread_get(wall->threads.trace, at - 1)->process;
+        if (!command || process != trace_thread_get(wall->threads.trace, leader)->process)
             return at - 1;
         at = wall->now[at - 1].next;
     }
@@ -225,6 +267,90 @@ static int add_wait(struct wall *wall, uint64_t time_ns)
         found = map64_find(&wall->wait_by_key, key);
     }
     wall->waits.items[*found - 1].time_ns += time_ns;
+    return 0;
+}
+
+/* ---- Hosts: the processors of one serve only its threads --------------------------------------
+ */
+
+/* A thread's state changes between leave and enter of its host, in order of time. */
+
+static int begin_hosts(struct wall *wall)
+{
+    const struct trace *trace = wall->threads.trace;
+    uint32_t count = trace_host_count(trace);
+    wall->host_count = count > 0 ? count : 1;
+    wall->hosts = calloc(wall->host_count, sizeof(*wall->hosts));
+    if (!wall->hosts)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < wall->host_count; i++) {
+        struct wall_host *known = &wall->hosts[i].known;
+        known->host = i;
+        known->processors =
+            count > 1 ? trace_host_get(trace, i)->processors : trace_session_get(trace)->processors;
+        wall->hosts[i].since_ns = wall->totals.begin_ns;
+    }
+    return 0;
+}
+
+static struct host_now *host_of(struct wall *wall, uint32_t thread)
+{
+    uint32_t process = trace_thread_get(wall->threads.trace, thread)->process;
+    uint32_t host = trace_process_get(wall->threads.trace, process)->host;
+    return &wall->hosts[host < wall->host_count ? host : 0];
+}
+
+/* True if more threads are able to run than there are processors, and they have all of these or are
+ * twice as many. Otherwise other programs use the processors. */
+static bool is_crowded(const struct host_now *host)
+{
+    uint32_t processors = host->known.processors, able = host->running + host->ready;
+    return processors > 0 && able > processors &&
+           (host->running >= processors || able >= 2 * processors);
+}
+
+static void count_states(struct wall *wall, const struct host_now *host, int by)
+{
+    bool crowded = is_crowded(host);
+    wall->contended_hosts += host->ready > 0 && !crowded ? by : 0;
+    wall->starved_hosts += host->ready > 0 && host->running == 0 ? by : 0;
+}
+
+static void leave_host(struct wall *wall, struct host_now *host, int64_t now_ns)
+{
+    uint64_t time_ns = (uint64_t)(now_ns - host->since_ns);
+    double running = host->running - host->partly + host->partly_sum;
+    host->known.busy_ns += (uint64_t)(running * (double)time_ns);
+    host->known.ready_ns += host->ready * time_ns;
+    host->known.crowded_ns += is_crowded(host) ? time_ns : 0;
+    host->since_ns = now_ns;
+    count_states(wall, host, -1);
+}
+
+static void enter_host(struct wall *wall, struct host_now *host)
+{
+    count_states(wall, host, 1);
+}
+
+/* The busiest first. */
+static int busiest_first(const void *left, const void *right)
+{
+    const struct wall_host *a = left, *b = right;
+    if (a->busy_ns != b->busy_ns)
+        return a->busy_ns < b->busy_ns ? 1 : -1;
+    return a->host < b->host ? -1 : 1;
+}
+
+static int finish_hosts(struct wall *wall)
+{
+    wall->host_totals = calloc(wall->host_count, sizeof(*wall->host_totals));
+    if (!wall->host_totals)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < wall->host_count; i++) {
+        leave_host(wall, &wall->hosts[i], wall->totals.end_ns);
+        wall->host_totals[i] = wall->hosts[i].known;
+    }
+    qsort(wall->host_totals, wall->host_count, sizeof(*wall->host_totals), busiest_first);
     return 0;
 }
 
@@ -289,7 +415,7 @@ static void count_partly(struct wall *wall, struct host_now *host, const struct 
 {
     if (now->state != RUNNING || now->interval == 0)
         return;
-    const struct interval *interval = &wall->intervals.items[now->interval - 1];
+    const struct interval *interval = &wall->threads.intervals.items[now->interval - 1];
     double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
     double rest = 1 - interval->part;
     wall->partly += (uint32_t)by;
@@ -331,7 +457,7 @@ static void change_state(struct wall *wall, struct host_now *host, const struct 
     count_partly(wall, host, now, 1);
     if (change->state != BLOCKED)
         return;
-    const struct stretch *stretch = &wall->stretches.items[change->stretch - 1];
+    const struct stretch *stretch = &wall->threads.stretches.items[change->stretch - 1];
     now->reason = stretch->reason;
     now->kind = wait_kind_of(wall->own, stretch->stack, stretch->reason);
     now->line = 0;
@@ -342,18 +468,18 @@ static void change_state(struct wall *wall, struct host_now *host, const struct 
 
 static void apply(struct wall *wall, const struct change *change, int64_t now_ns)
 {
-    struct host_now *host = wall_host_of(wall, change->thread);
-    wall_host_leave(wall, host, now_ns);
+    struct host_now *host = host_of(wall, change->thread);
+    leave_host(wall, host, now_ns);
     change_state(wall, host, change);
-    wall_host_enter(wall, host);
+    enter_host(wall, host);
 }
 
 static int go_through(struct wall *wall)
 {
     int64_t time_ns = wall->totals.begin_ns;
     int error = 0;
-    for (size_t i = 0; i < wall->changes.count && !error; i++) {
-        const struct change *change = &wall->changes.items[i];
+    for (size_t i = 0; i < wall->threads.changes.count && !error; i++) {
+        const struct change *change = &wall->threads.changes.items[i];
         int64_t next_ns =
             change->time_ns < wall->totals.end_ns ? change->time_ns : wall->totals.end_ns;
         if (next_ns > time_ns) {
@@ -368,7 +494,7 @@ static int go_through(struct wall *wall)
 static void find_single(struct wall *wall)
 {
     uint32_t most = 0;
-    for (uint32_t i = 1; i < wall->thread_count; i++)
+    for (uint32_t i = 1; i < wall->threads.count; i++)
         most = wall->now[i].single_ns > wall->now[most].single_ns ? i : most;
     wall->totals.single = most;
 }
@@ -386,17 +512,17 @@ static int longest_first(const void *left, const void *right)
 int wall_finish(struct wall *wall, const struct own_time *own, int64_t begin_ns, int64_t end_ns)
 {
     wall->own = own;
-    wall->totals.begin_ns = begin_ns;
-    wall->totals.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
+    wall->totals.begin_ns = wall->threads.begin_ns = begin_ns;
+    wall->totals.end_ns = wall->threads.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
     wall->totals.wall_ns = (uint64_t)(wall->totals.end_ns - begin_ns);
-    wall->totals.processors = trace_session_get(wall->trace)->processors;
-    int error = wall_list_changes(wall);
+    wall->totals.processors = trace_session_get(wall->threads.trace)->processors;
+    int error = wall_changes_list(&wall->threads);
     if (!error)
-        error = wall_begin_hosts(wall);
+        error = begin_hosts(wall);
     if (!error)
         error = go_through(wall);
     if (!error)
-        error = wall_finish_hosts(wall);
+        error = finish_hosts(wall);
     find_single(wall);
     if (!error && wall->waits.count > 0)
         qsort(wall->waits.items, wall->waits.count, sizeof(*wall->waits.items), longest_first);
@@ -412,4 +538,10 @@ uint32_t wall_waits(const struct wall *wall, const struct wall_wait **ret_waits)
 {
     *ret_waits = wall->waits.items;
     return (uint32_t)wall->waits.count;
+}
+
+uint32_t wall_hosts(const struct wall *wall, const struct wall_host **ret_hosts)
+{
+    *ret_hosts = wall->host_totals;
+    return wall->host_count;
 }
