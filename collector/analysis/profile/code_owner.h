@@ -28,7 +28,7 @@ enum code_purpose {
     PURPOSE_LOOP,     /* an event loop's own work */
     PURPOSE_POOL,     /* hands tasks to workers and takes their results */
     PURPOSE_IMPORT,   /* looks for modules and loads them */
-    PURPOSE_START_UP, /* starts the interpreter and the script: see own_begin.h */
+    PURPOSE_START_UP, /* starts the interpreter and the script: see own_time.c */
     PURPOSE_LAUNCH,   /* starts the command, before its last exec: of stacks, see launch.h */
     PURPOSE_COUNT,
 };

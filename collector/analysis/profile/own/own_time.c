@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums by stack and thread, and the rows made of them once all samples are added. See
  * own_time.h. */
-#include "own_parts.h"
+#include "own_time.h"
 
 #include "call_label.h"
 #include "hash_map.h"
-#include "own_begin.h"
+#include "launch.h"
 #include "own_threads.h"
 #include "vec.h"
 #include "wait_kind.h"
@@ -38,8 +38,8 @@ struct own_time {
     const struct stacks *stacks;
     struct own_label *labels; /* by label */
     struct place *places;     /* by stack */
-    bool *starts;             /* by stack: own_begin.h */
-    bool *launches;           /* by stack: own_begin.h */
+    bool *starts;             /* by stack: code that runs before the main module begins */
+    bool *launches;           /* by stack: the command's start (launch.h) */
     uint32_t stack_count;
     struct map64 sum_by_key;
     VEC(struct own_sum) sums;
@@ -158,6 +158,86 @@ size_t own_time_size(const struct own_time *own)
     return own->sums.count;
 }
 
+/* ---- Start of programs ------------------------------------------------------------------------
+ *
+ * Start-up is the code that runs before the main module begins. The same functions are called
+ * later, too, and then work for their callers. */
+
+static void find_labels(const struct trace *trace, struct own_label *labels)
+{
+    uint32_t count = stacks_label_count(trace_stacks_get(trace));
+    for (uint32_t i = 1; i < count; i++)
+        labels[i] =
+            (struct own_label){(uint8_t)code_owner_of(trace, i), (uint8_t)code_purpose_of(trace, i),
+                               (uint8_t)code_begins(trace, i), code_is_bootstrap(trace, i)};
+}
+
+/* Progress of a stack, from its outermost frame inwards. */
+enum state { BEFORE, STARTS, HANDS_OVER, BEGUN };
+
+static enum state after(enum state before, const struct own_label *label)
+{
+    if (before == BEGUN || (before == HANDS_OVER && label->begins == BEGINS_MODULE))
+        return BEGUN;
+    if (label->purpose == PURPOSE_START_UP)
+        return label->begins == BEGINS_MAIN ? HANDS_OVER : STARTS;
+    if (before != BEFORE)
+        return STARTS;
+    return label->purpose == PURPOSE_IMPORT ? BEFORE : BEGUN;
+}
+
+/* Fills in `labels`, by label. Returns an array by stack, true if the innermost frame is start-up;
+ * the caller frees it. NULL: out of memory. A caller's stack has a smaller number, so its state is
+ * known. */
+static bool *find_starts(const struct trace *trace, struct own_label *labels)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t count = stacks_stack_count(stacks);
+    uint8_t *states = calloc((size_t)count + 1, sizeof(*states));
+    bool *starts = calloc((size_t)count + 1, sizeof(*starts));
+    find_labels(trace, labels);
+    for (uint32_t i = 1; i < count && states && starts; i++) {
+        const struct stack *stack = stacks_get_stack(stacks, i);
+        const struct frame *frame = stacks_get_frame(stacks, stack->frame);
+        enum state before = (enum state)states[stack->parent];
+        states[i] = before;
+        if (frame->kind == FRAME_PYTHON)
+            states[i] = after(before, &labels[frame->label]);
+        starts[i] = states[i] == STARTS || states[i] == HANDS_OVER;
+    }
+    if (!states) {
+        free(starts);
+        starts = NULL;
+    }
+    free(states);
+    return starts;
+}
+
+static bool is_launch(const struct trace *trace, const bool *launches, uint32_t thread)
+{
+    return thread < trace_thread_count(trace) && launches[trace_thread_get(trace, thread)->process];
+}
+
+/* Returns an array by stack, true if all its samples are from processes of the command's start
+ * (launch.h); the caller frees it. NULL: out of memory. */
+static bool *find_launches(const struct own_sums *sums)
+{
+    uint32_t count = stacks_stack_count(trace_stacks_get(sums->trace));
+    bool *stacks = calloc((size_t)count + 1, sizeof(*stacks));
+    struct launch_counts counts;
+    bool *launches = launch_find(sums->trace, &counts);
+    for (size_t i = 0; i < sums->count && stacks && launches; i++)
+        stacks[sums->items[i].stack] |= is_launch(sums->trace, launches, sums->items[i].thread);
+    for (size_t i = 0; i < sums->count && stacks && launches; i++)
+        stacks[sums->items[i].stack] &= is_launch(sums->trace, launches, sums->items[i].thread);
+    if (!launches) {
+        free(stacks);
+        stacks = NULL;
+    }
+    free(launches);
+    return stacks;
+}
+
 /* ---- Rows of stacks -------------------------------------------------------------------------- */
 
 static bool is_own(enum own_level level, uint8_t owner)
@@ -180,11 +260,20 @@ bool own_time_is_own(const struct own_time *own, const struct frame *frame, bool
     return owner == CODE_OWN || frame->kind == FRAME_PYTHON || !in_python;
 }
 
+/* Returns true if a Python function is on the stack. */
+static bool has_python(const struct stacks *stacks, uint32_t stack)
+{
+    for (; stack != 0; stack = stacks_get_stack(stacks, stack)->parent)
+        if (stacks_get_frame(stacks, stacks_get_stack(stacks, stack)->frame)->kind == FRAME_PYTHON)
+            return true;
+    return false;
+}
+
 /* Time of imported modules belongs to the import, except own code that they run. */
 static struct own_row search(const struct own_time *own, uint32_t stack, int32_t *ret_line)
 {
     struct own_row row = {0};
-    bool in_python = own_begin_has_python(own->stacks, stack), starts = own->starts[stack];
+    bool in_python = has_python(own->stacks, stack), starts = own->starts[stack];
     for (; stack != 0; stack = stacks_get_stack(own->stacks, stack)->parent) {
         const struct frame *frame =
             stacks_get_frame(own->stacks, stacks_get_stack(own->stacks, stack)->frame);
@@ -452,8 +541,8 @@ int own_time_finish(struct own_time *own)
     if (error)
         return error;
     const struct own_sums sums = {own->trace, own->labels, own->sums.items, own->sums.count};
-    own->starts = own_begin_stacks(own->trace, own->labels);
-    own->launches = own_launch_stacks(&sums);
+    own->starts = find_starts(own->trace, own->labels);
+    own->launches = find_launches(&sums);
     own->threads = own_threads_find(&sums, &own->busy_count);
     if (!own->starts || !own->launches || !own->threads)
         return -ENOMEM;
