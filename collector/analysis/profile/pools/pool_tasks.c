@@ -6,8 +6,8 @@
 #include "pool_tasks.h"
 
 #include "hash_map.h"
-#include "pool_cpu.h"
-#include "pool_functions.h"
+#include "sample.h"
+#include "stacks.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ struct pool_tasks {
     VEC(uint32_t) free_tasks;
     VEC(struct pool_thread) threads;
     struct pools *pools;
-    struct pool_cpu *cpu;
+    struct map64 cpu_by_path; /* thread and path of ranges -> nanoseconds */
     uint64_t refused, unseen;
     struct task_watch watch;
 };
@@ -445,6 +445,75 @@ static int take_mark(struct pool_tasks *tasks, const struct item *item)
     return role == POOL_ROLE_MADE ? pools_take_made(tasks->pools, item->event, &item->args) : 0;
 }
 
+/* ---- CPU time ---------------------------------------------------------------------------------
+ *
+ * A sample counts for the outermost range of a pool that was open in its thread. */
+
+static int take_sample(struct pool_tasks *tasks, const struct sample *sample)
+{
+    uint64_t cpu_ns = sample_cpu_ns(trace_sets_get(tasks->trace), sample);
+    if (sample->path == 0 || cpu_ns == 0)
+        return 0;
+    uint64_t key = (uint64_t)sample->thread << 32 | sample->path;
+    uint64_t *found = map64_find(&tasks->cpu_by_path, key);
+    if (!found)
+        return map64_put(&tasks->cpu_by_path, key, cpu_ns);
+    *found += cpu_ns;
+    return 0;
+}
+
+/* Returns the outermost range of a pool; NULL: outside of any. */
+static const struct range_path *find_range(const struct trace *trace, uint32_t path)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    const struct range_path *found = NULL;
+    for (uint32_t at = path; at != 0;) {
+        const struct range_path *range = stacks_get_path(stacks, at);
+        const struct scope *scope = trace_scope(trace, range->scope);
+        if (range->kind == RANGE_PATH_THREAD && scope->observer == OBSERVER_POOL &&
+            scope->role != POOL_ROLE_CALL)
+            found = range;
+        at = range->parent;
+    }
+    return found;
+}
+
+/* Returns the part of a task to which a range of a pool belongs. */
+static enum pool_part part_of(uint16_t role, bool in_worker)
+{
+    if (role == POOL_ROLE_RUN)
+        return POOL_RUN;
+    if (role == POOL_ROLE_SEND)
+        return in_worker ? POOL_SEND : POOL_HAND_OVER;
+    return role != POOL_ROLE_UNPICKLE ? POOL_WHOLE : in_worker ? POOL_UNPICKLE : POOL_FETCH;
+}
+
+/* Adds CPU time in a range of a pool to the function, and to a worker if in its tasks. */
+static void add_cpu(struct pool_tasks *tasks, const struct range_path *range, uint32_t thread,
+                    uint64_t cpu_ns)
+{
+    struct pool_thread *told = thread < tasks->threads.count ? &tasks->threads.items[thread] : NULL;
+    bool in_worker = told && told->is_worker;
+    enum pool_part part = part_of(trace_scope(tasks->trace, range->scope)->role, in_worker);
+    if (part == POOL_WHOLE)
+        return;
+    if (in_worker)
+        told->told.cpu_ns += cpu_ns;
+    pool_functions_add_cpu(tasks->functions, part, part == POOL_RUN ? range->name : 0,
+                           told && told->told.is_local, cpu_ns);
+}
+
+static void add_all_cpu(struct pool_tasks *tasks)
+{
+    for (size_t i = 0; i < tasks->cpu_by_path.capacity; i++) {
+        const struct map64_entry *entry = &tasks->cpu_by_path.entries[i];
+        const struct range_path *range =
+            entry->key ? find_range(tasks->trace, (uint32_t)entry->key) : NULL;
+        if (range)
+            add_cpu(tasks, range, (uint32_t)(entry->key >> 32), entry->value);
+    }
+}
+
 /* ---- The object -------------------------------------------------------------------------------
  */
 
@@ -452,7 +521,7 @@ static int take(void *context, const struct item *item)
 {
     struct pool_tasks *tasks = context;
     if (item->kind == ITEM_SAMPLE)
-        return pool_cpu_add(tasks->cpu, item->sample);
+        return take_sample(tasks, item->sample);
     if (item->kind == ITEM_FLOW)
         return take_flow(context, item->event);
     if (item->kind == ITEM_INSTANT)
@@ -484,8 +553,7 @@ struct pool_tasks *pool_tasks_create(const struct trace *trace)
     tasks->trace = trace;
     tasks->functions = pool_functions_create(trace);
     tasks->pools = pools_create(trace);
-    tasks->cpu = pool_cpu_create(trace);
-    if (tasks->functions && tasks->pools && tasks->cpu)
+    if (tasks->functions && tasks->pools)
         return tasks;
     pool_tasks_destroy(tasks);
     return NULL;
@@ -501,7 +569,7 @@ void pool_tasks_destroy(struct pool_tasks *tasks)
     vec_free(&tasks->free_tasks);
     vec_free(&tasks->threads);
     pools_destroy(tasks->pools);
-    pool_cpu_destroy(tasks->cpu);
+    map64_free(&tasks->cpu_by_path);
     free(tasks);
 }
 
@@ -537,34 +605,9 @@ static int count_rest(struct pool_tasks *tasks)
     return error;
 }
 
-/* Returns the part of a task to which a range of a pool belongs. */
-static enum pool_part part_of(uint16_t role, bool in_worker)
-{
-    if (role == POOL_ROLE_RUN)
-        return POOL_RUN;
-    if (role == POOL_ROLE_SEND)
-        return in_worker ? POOL_SEND : POOL_HAND_OVER;
-    return role != POOL_ROLE_UNPICKLE ? POOL_WHOLE : in_worker ? POOL_UNPICKLE : POOL_FETCH;
-}
-
-/* Adds CPU time in a range of a pool to the function, and to a worker if in its tasks. */
-static void take_cpu(void *context, uint32_t thread, uint16_t role, uint32_t name, uint64_t cpu_ns)
-{
-    struct pool_tasks *tasks = context;
-    struct pool_thread *told = thread < tasks->threads.count ? &tasks->threads.items[thread] : NULL;
-    bool in_worker = told && told->is_worker;
-    enum pool_part part = part_of(role, in_worker);
-    if (part == POOL_WHOLE)
-        return;
-    if (in_worker)
-        told->told.cpu_ns += cpu_ns;
-    pool_functions_add_cpu(tasks->functions, part, part == POOL_RUN ? name : 0,
-                           told && told->told.is_local, cpu_ns);
-}
-
 static int finish_workers(struct pool_tasks *tasks)
 {
-    pool_cpu_each(tasks->cpu, take_cpu, tasks);
+    add_all_cpu(tasks);
     for (size_t i = 0; i < tasks->threads.count; i++) {
         struct pool_thread *thread = &tasks->threads.items[i];
         thread->told.thread = (uint32_t)i;

@@ -7,8 +7,8 @@
  * is terminated as soon as its last result is read may not record the end of sending; the parent's
  * receipt stands in for it.
  *
- * Memory: 150 bytes for each unfinished task, up to POOL_TASKS_MAX. Thread-safety: one thread per
- * object. */
+ * Memory: 150 bytes for each unfinished task, up to POOL_TASKS_MAX; 16 for each path of ranges that
+ * a thread was sampled in. Thread-safety: one thread per object. */
 #ifndef ANNOT_POOL_TASKS_H
 #define ANNOT_POOL_TASKS_H
 
