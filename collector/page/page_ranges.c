@@ -5,7 +5,6 @@
 
 #include "page_data.h"
 #include "page_model.h"
-#include "range_order.h"
 #include "range_stats.h"
 #include "text.h"
 #include "trace.h"

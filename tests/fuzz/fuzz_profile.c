@@ -8,7 +8,6 @@
  * flags, thread, path, stack, time step, weight. */
 #include "made_sample.h"
 #include "pass.h"
-#include "range_order.h"
 #include "range_stats.h"
 #include "report.h"
 #include "report_functions.h"

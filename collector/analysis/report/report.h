@@ -15,7 +15,6 @@
 #include "own_tree.h"
 #include "pass.h"
 #include "pool_tasks.h"
-#include "range_order.h"
 #include "range_stats.h"
 #include "report_samples.h"
 #include "sample_weight.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in the rows of ranges: CPU time by path, and exact running, runnable and blocked time. */
-#include "range_order.h"
 #include "range_stats.h"
 #include "test.h"
 #include "trace_maker.h"

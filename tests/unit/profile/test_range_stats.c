@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The statistics compared with events written by hand, and with independent sums. */
-#include "range_order.h"
 #include "range_stats.h"
 #include "test.h"
 #include "vec.h"

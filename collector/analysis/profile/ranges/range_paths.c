@@ -7,7 +7,6 @@
  * of any kind, so that its sum over all rows is the total. Thread-safety: none. */
 #include "range_paths.h"
 
-#include "range_parts.h"
 #include "range_rows.h"
 #include "stacks.h"
 

@@ -3,7 +3,7 @@
  *
  * Each thread keeps the nodes of its open pushed ranges, so a range costs one look-up when it
  * opens, and no look-up when it closes. */
-#include "range_parts.h"
+#include "range_stats.h"
 
 #include "range_paths.h"
 #include "range_rows.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of columns, and rows sorted by them. See range_order.h. */
-#include "range_order.h"
+/* Values of columns, and rows sorted by them. */
+#include "range_rows.h"
 
-#include "range_parts.h"
 #include "row_order.h"
 #include "text.h"
 
