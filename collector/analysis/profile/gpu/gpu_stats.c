@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of GPU work by name. See gpu_stats.h. */
-#include "gpu_stats_parts.h"
+#include "gpu_stats.h"
 
 #include "gpu_name.h"
+#include "gpu_sums.h"
 #include "text.h"
 
 #include <errno.h>

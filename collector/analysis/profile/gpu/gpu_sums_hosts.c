@@ -3,9 +3,7 @@
  *
  * Queues report their work late, so samples and waits are kept until the starved times and the
  * launching thread of each process are known. */
-#include "gpu_hosts.h"
-
-#include "gpu_stats_parts.h"
+#include "gpu_sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
