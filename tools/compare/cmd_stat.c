@@ -4,7 +4,6 @@
  * diff`, each variant with the first. */
 #include "cmd.h"
 #include "compare_facts.h"
-#include "compare_means.h"
 #include "compare_print.h"
 #include "compare_test.h"
 #include "compare_variants.h"

@@ -5,6 +5,7 @@
 #define ANNOT_COMPARE_PRINT_H
 
 #include "compare.h"
+#include "compare_limit.h"
 #include "compare_variants.h"
 #include "options.h"
 

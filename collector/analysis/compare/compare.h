@@ -10,7 +10,6 @@
 #ifndef ANNOT_COMPARE_H
 #define ANNOT_COMPARE_H
 
-#include "compare_screen.h"
 #include "store.h"
 #include "strtab.h"
 #include "table.h"
@@ -35,6 +34,7 @@ enum compare_verdict {
 };
 
 enum compare_measured { COMPARE_OF_RUNS = 0, COMPARE_OF_SAMPLES, COMPARE_OF_DURATIONS };
+
 struct compare_row;
 
 /* The result for one number of a row. */
@@ -91,80 +91,7 @@ size_t compare_runs(const struct compare *compare, enum compare_side side);
 /* Returns the number of ranges that served as references of the machine's speed; 0: too few. */
 size_t compare_reference_count(const struct compare *compare);
 
-/* ---- Explanation of the change ----
- *
- * Rows that do not overlap, so that they sum up to a whole, as far as known. */
-
-enum compare_basis {
-    COMPARE_BY_NOTHING = 0, /* the sides have no rows in common */
-    COMPARE_BY_WALL,        /* own functions: parts of the wall time */
-    COMPARE_BY_THREADS,     /* of the time of all threads */
-    COMPARE_BY_CPU,         /* of the CPU time */
-    COMPARE_BY_CALLS,       /* functions, by calls that were counted */
-    COMPARE_BY_BOTH,        /* by calls of one side and samples of the other */
-    COMPARE_BY_RANGES,
-};
-
-/* A row of the first screen. */
-struct compare_part {
-    struct compare_result result; /* sides without the row are NaN */
-    double a_count, b_count;      /* of ranges and calls; NaN: unknown */
-    double a_each, b_each;        /* median of one; NaN: unknown */
-    bool rough;                   /* the difference may be due to chance */
-};
-
-struct compare_parts {
-    struct compare_part *items;
-    size_t count, capacity;
-};
-
-struct compare_story {
-    uint8_t basis;             /* enum compare_basis */
-    struct compare_parts rows; /* all, ordered by their contribution to the change */
-    double a, b;               /* the whole */
-    double a_ready, b_ready;   /* part of the whole: ready, without a processor; NaN: unknown */
-    bool marked;               /* the last screen has a row marked as possible chance */
-};
-
-/* Limit of the tables of compare_tables() and compare_screen(). */
-enum { COMPARE_TABLES_MAX = 24 };
-
-/* Size of the buffers of compare_text.h. */
-enum { COMPARE_TEXT_SIZE = 64 };
-
-/* ---- Limits ----
- *
- * "load > +5%", "function:parse self > 3ms", "wall > +2%", "memory > 100MiB": see annot-diff(1). */
-
-enum { COMPARE_NAME_SIZE = 256, COMPARE_ERROR_SIZE = 256 };
-
-struct compare_limit {
-    const char *text; /* as given; outlives the limit */
-    const char *kind; /* constant text; NULL: ranges, functions and runs */
-    char name[COMPARE_NAME_SIZE];
-    const char *metric; /* constant text; NULL: the kind's first */
-    bool below;         /* "<": a lower limit */
-    bool relative;      /* relative to A, as a part of it */
-    bool difference;    /* difference to A, in its unit */
-    uint8_t unit;       /* enum column_type of the value */
-    double value;
-};
-
-enum compare_state { COMPARE_HOLDS, COMPARE_UNDECIDED, COMPARE_FAILS };
-
-/* The judgement of a limit on a row. `result` has the level that the number of rows requires. */
-struct compare_judgement {
-    const struct compare_limit *limit;
-    const char *variant; /* name of the variant; "": there are two sides */
-    enum compare_state state;
-    struct compare_result result;
-    double low, high, value; /* of the limited quantity, in its unit */
-};
-
-/* ---- For the files of a comparison -------------------------------------------------------------
- */
-
-struct compare_row;
+/* ---- For the files of a comparison ----------------------------------------------------------- */
 
 /* Returns the row of a key, or adds it; NULL: out of memory. */
 struct compare_row *compare_row_of(struct compare *compare, size_t kind, const char *key,
@@ -173,5 +100,8 @@ struct compare_row *compare_row_of(struct compare *compare, size_t kind, const c
 /* Returns a permanent copy, the same one for equal texts; NULL: out of memory. */
 const char *compare_text(struct compare *compare, const char *text);
 void compare_free_row(struct compare_row *row);
+
+/* compare_match.c: merges rows that are the same item under different names. 0 or -ENOMEM. */
+int compare_match(struct compare *compare);
 
 #endif

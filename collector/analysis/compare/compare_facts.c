@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts around the results of a comparison: its conditions, outliers, and judgements of limits. */
+/* Facts around the results of a comparison: its conditions, and outliers. */
 #include "compare_facts.h"
 
 #include "compare.h"
-#include "compare_limit.h"
 #include "compare_state.h"
 #include "compare_stats.h"
 #include "compare_test.h"
@@ -391,68 +390,4 @@ void compare_differences_table(const struct compare *compare, struct table *ret_
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
         table_add_column(ret_table, columns[i]);
     ret_table->row_count = compare_differences(compare, found);
-}
-
-/* ---- Limits ---------------------------------------------------------------------------------- */
-
-enum {
-    LIMIT,
-    LIMIT_VARIANT,
-    LIMIT_KIND,
-    LIMIT_NAME,
-    LIMIT_METRIC,
-    LIMIT_VALUE,
-    LIMIT_LOW,
-    LIMIT_HIGH,
-    STATE
-};
-
-/* "fails", "undecided", "holds" */
-static const char *compare_state_text(enum compare_state state)
-{
-    return state == COMPARE_FAILS ? "fails" : state == COMPARE_HOLDS ? "holds" : "undecided";
-}
-
-static void add_value(struct table_row *row, unsigned column, double value)
-{
-    if (isfinite(value))
-        row_value(row, column, value);
-    else
-        row->cells[column].state = CELL_UNKNOWN;
-}
-
-static void fill_limit(const struct table *table, uint64_t index, struct table_row *row)
-{
-    const struct compare_judgement *judgement =
-        (const struct compare_judgement *)table->context + index;
-    row_text(row, LIMIT, judgement->limit->text);
-    row_text(row, LIMIT_VARIANT, judgement->variant);
-    row_text(row, LIMIT_KIND, judgement->result.kind);
-    row_text(row, LIMIT_NAME, judgement->result.name);
-    row_text(row, LIMIT_METRIC, judgement->result.metric);
-    add_value(row, LIMIT_VALUE, judgement->value);
-    add_value(row, LIMIT_LOW, judgement->low);
-    add_value(row, LIMIT_HIGH, judgement->high);
-    row_text(row, STATE, compare_state_text(judgement->state));
-}
-
-void compare_limits_table(const struct compare_judgement *judgements, size_t count,
-                          struct table *ret_table)
-{
-    static const struct table_column columns[] = {
-        [LIMIT] = {.name = "limit", .type = COLUMN_TEXT},
-        [LIMIT_VARIANT] = {.name = "variant", .type = COLUMN_TEXT},
-        [LIMIT_KIND] = {.name = "kind", .type = COLUMN_TEXT},
-        [LIMIT_NAME] = {.name = "name", .type = COLUMN_TEXT},
-        [LIMIT_METRIC] = {.name = "metric", .type = COLUMN_TEXT},
-        [LIMIT_VALUE] = {.name = "value", .type = COLUMN_VALUE},
-        [LIMIT_LOW] = {.name = "low", .type = COLUMN_VALUE},
-        [LIMIT_HIGH] = {.name = "high", .type = COLUMN_VALUE},
-        [STATE] = {.name = "state", .type = COLUMN_TEXT},
-    };
-
-    *ret_table = (struct table){.name = "limits", .fill = fill_limit, .context = judgements};
-    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-        table_add_column(ret_table, columns[i]);
-    ret_table->row_count = count;
 }

@@ -5,11 +5,9 @@
 #define ANNOT_COMPARE_FACTS_H
 
 #include "compare.h"
-#include "compare_state.h"
 #include "table.h"
 
-struct compare;
-struct compare_judgement;
+struct compare_run;
 struct report;
 struct trace;
 
@@ -66,9 +64,5 @@ void compare_facts_table(const struct compare *compare, struct table *ret_table)
 void compare_differences_table(const struct compare *compare, struct table *ret_table);
 void compare_outliers_table(const struct compare_outlier *outliers, size_t count,
                             struct table *ret_table);
-
-/* Makes a table of judgements, which outlive it; owned by the caller (table_fini). */
-void compare_limits_table(const struct compare_judgement *judgements, size_t count,
-                          struct table *ret_table);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of a comparison: their grammar, and their judgement.
+/* Limits of a comparison: their grammar, their judgement, and its table.
  *
  *     limit  = [kind ":"] name [metric] ("<" | ">") value
  *     name   = words, patterns of names as in a shell, or any text in quotes
@@ -14,6 +14,7 @@
 #include "compare_kinds.h"
 #include "compare_state.h"
 #include "compare_stats.h"
+#include "compare_tables.h"
 #include "compare_test.h"
 #include "table.h"
 #include "vec.h"
@@ -343,4 +344,61 @@ int64_t compare_judge(const struct compare *compare, const struct compare_limit 
     }
     *ret_judgements = found.items.items;
     return (int64_t)found.items.count;
+}
+
+/* ---- The table of judgements ------------------------------------------------------------------
+ */
+
+enum {
+    LIMIT,
+    LIMIT_VARIANT,
+    LIMIT_KIND,
+    LIMIT_NAME,
+    LIMIT_METRIC,
+    LIMIT_VALUE,
+    LIMIT_LOW,
+    LIMIT_HIGH,
+    STATE
+};
+
+/* "fails", "undecided", "holds" */
+static const char *state_text(enum compare_state state)
+{
+    return state == COMPARE_FAILS ? "fails" : state == COMPARE_HOLDS ? "holds" : "undecided";
+}
+
+static void fill_limit(const struct table *table, uint64_t index, struct table_row *row)
+{
+    const struct compare_judgement *judgement =
+        (const struct compare_judgement *)table->context + index;
+    row_text(row, LIMIT, judgement->limit->text);
+    row_text(row, LIMIT_VARIANT, judgement->variant);
+    row_text(row, LIMIT_KIND, judgement->result.kind);
+    row_text(row, LIMIT_NAME, judgement->result.name);
+    row_text(row, LIMIT_METRIC, judgement->result.metric);
+    compare_put_value(row, LIMIT_VALUE, judgement->value);
+    compare_put_value(row, LIMIT_LOW, judgement->low);
+    compare_put_value(row, LIMIT_HIGH, judgement->high);
+    row_text(row, STATE, state_text(judgement->state));
+}
+
+void compare_limits_table(const struct compare_judgement *judgements, size_t count,
+                          struct table *ret_table)
+{
+    static const struct table_column columns[] = {
+        [LIMIT] = {.name = "limit", .type = COLUMN_TEXT},
+        [LIMIT_VARIANT] = {.name = "variant", .type = COLUMN_TEXT},
+        [LIMIT_KIND] = {.name = "kind", .type = COLUMN_TEXT},
+        [LIMIT_NAME] = {.name = "name", .type = COLUMN_TEXT},
+        [LIMIT_METRIC] = {.name = "metric", .type = COLUMN_TEXT},
+        [LIMIT_VALUE] = {.name = "value", .type = COLUMN_VALUE},
+        [LIMIT_LOW] = {.name = "low", .type = COLUMN_VALUE},
+        [LIMIT_HIGH] = {.name = "high", .type = COLUMN_VALUE},
+        [STATE] = {.name = "state", .type = COLUMN_TEXT},
+    };
+
+    *ret_table = (struct table){.name = "limits", .fill = fill_limit, .context = judgements};
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        table_add_column(ret_table, columns[i]);
+    ret_table->row_count = count;
 }

@@ -4,11 +4,9 @@
  * A function of A is one of B if it has the same name in another file, or if it has the same
  * position: on the same line of the same file, at the same distance after the same function, or
  * alone between the same two with a similar name. */
-#include "compare_match.h"
-
 #include "compare.h"
+
 #include "compare_kinds.h"
-#include "compare_limit.h"
 #include "compare_state.h"
 #include "compare_test.h"
 #include "text.h"

@@ -6,6 +6,8 @@
 
 #include "compare.h"
 #include "compare_kinds.h"
+#include "compare_screen.h"
+#include "compare_tables.h"
 #include "strtab.h"
 #include "vec.h"
 

@@ -69,8 +69,7 @@ static const uint32_t columns =
     1u << B_NUMBER | 1u << DIFFERENCE | 1u << LOW | 1u << HIGH | 1u << CHANGE | 1u << P |
     1u << ADJUSTED | 1u << A_COUNT | 1u << B_COUNT | 1u << VERDICT;
 
-/* Unknown numbers are left out, as JSON cannot represent them. */
-static void add_value(struct table_row *row, unsigned column, double value)
+void compare_put_value(struct table_row *row, unsigned column, double value)
 {
     if (isfinite(value))
         row_value(row, column, value);
@@ -120,20 +119,20 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_text(row, PLACE, result->place);
     row_text(row, METRIC, result->metric);
     row_text(row, UNIT, compare_unit_name(result->unit));
-    add_value(row, A_NUMBER, result->a);
-    add_value(row, B_NUMBER, result->b);
-    add_value(row, DIFFERENCE, result->shift);
-    add_value(row, LOW, result->low);
-    add_value(row, HIGH, result->high);
-    add_value(row, CHANGE, fabs(result->a) > 0 ? result->shift / fabs(result->a) : NAN);
-    add_value(row, P, result->p);
-    add_value(row, ADJUSTED, result->adjusted);
+    compare_put_value(row, A_NUMBER, result->a);
+    compare_put_value(row, B_NUMBER, result->b);
+    compare_put_value(row, DIFFERENCE, result->shift);
+    compare_put_value(row, LOW, result->low);
+    compare_put_value(row, HIGH, result->high);
+    compare_put_value(row, CHANGE, fabs(result->a) > 0 ? result->shift / fabs(result->a) : NAN);
+    compare_put_value(row, P, result->p);
+    compare_put_value(row, ADJUSTED, result->adjusted);
     row_count(row, A_COUNT, result->a_count);
     row_count(row, B_COUNT, result->b_count);
     row_text(row, VERDICT, compare_verdict_text(result));
 }
 
-/* ---- Order: rows with sure results first, then by their change ------------------------------ */
+/* ---- Order: rows with sure results first, then by their change ------------------------------- */
 
 struct group {
     uint32_t first, count;

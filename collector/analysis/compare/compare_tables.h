@@ -6,7 +6,8 @@
 #include "compare.h"
 #include "table.h"
 
-struct compare;
+/* Limit of the tables of compare_tables() and compare_screen(). */
+enum { COMPARE_TABLES_MAX = 24 };
 
 enum compare_column {
     LABEL, /* for readers */
@@ -46,5 +47,8 @@ enum compare_column {
 void compare_add_columns(struct table *table, uint32_t shown);
 
 int compare_tables(struct compare *compare, uint64_t limit, const struct table **ret_tables);
+
+/* Sets a cell; one that is not finite is unknown, as JSON cannot represent it. */
+void compare_put_value(struct table_row *row, unsigned column, double value);
 
 #endif

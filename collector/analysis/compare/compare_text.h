@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct compare_result;
+enum { COMPARE_TEXT_SIZE = 64 };
 
 /* Rounds to the printed digits; compare_digits returns the digits that two numbers need. */
 double compare_rounded(double value, uint8_t unit, int digits);

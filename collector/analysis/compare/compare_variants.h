@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Several variants of a command in one table. Thread-safety: one thread
- * per object. */
+/* Commands that were run several times: one by itself, and variants in one table. Thread-safety:
+ * one thread per object. */
 #ifndef ANNOT_COMPARE_VARIANTS_H
 #define ANNOT_COMPARE_VARIANTS_H
 
@@ -9,8 +9,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-struct compare;
+/* Makes a table of one side: for each number of runs and ranges the mean with its interval, the
+ * median, the minimum and the maximum. Owned by the caller (table_fini). 0 or -ENOMEM. */
+int compare_side_table(const struct compare *compare, enum compare_side side, uint64_t limit,
+                       struct table *ret_table);
+
+/* Writes "471 ms +- 12.1 ms, median 465 ms, least 452 ms" for a number of whole runs; "": no such
+ * number. */
+size_t compare_run_text(const struct compare *compare, enum compare_side side, const char *name,
+                        char *buffer, size_t size);
+
+/* ---- Variants -------------------------------------------------------------------------------- */
 
 enum { COMPARE_PARAMETERS_MAX = 8 };
 
