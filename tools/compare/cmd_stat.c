@@ -10,7 +10,6 @@
 #include "reader.h"
 #include "record_options.h"
 #include "recording.h"
-#include "stat_folder.h"
 #include "stat_run.h"
 #include "stat_variants.h"
 #include "text.h"

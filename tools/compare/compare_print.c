@@ -4,11 +4,9 @@
 
 #include "cmd.h"
 #include "compare_facts.h"
-#include "compare_limit.h"
 #include "compare_screen.h"
 #include "compare_tables.h"
 #include "compare_text.h"
-#include "compare_words.h"
 #include "out_stream.h"
 #include "recording.h"
 #include "report_data.h"
@@ -111,7 +109,7 @@ static bool is_difference(const struct compare_limit *limit)
     return limit->relative || limit->difference;
 }
 
-static void say_judgement(const struct compare_judgement *judgement)
+static void print_judgement(const struct compare_judgement *judgement)
 {
     char buffer[1024];
     struct text text = text_init(buffer, sizeof(buffer));
@@ -140,12 +138,12 @@ static void say_judgement(const struct compare_judgement *judgement)
     printf("\n");
 }
 
-static void say_limits(const struct judged *judged)
+static void print_limits(const struct judged *judged)
 {
     if (judged->count > 0)
         printf("\n");
     for (size_t i = 0; i < judged->count; i++)
-        say_judgement(&judged->items[i]);
+        print_judgement(&judged->items[i]);
 }
 
 static int status_of(const struct judged *judged, bool undecided)
@@ -254,14 +252,14 @@ static int print_screen(struct printing *p, const struct report_view *view)
     int count = compare_screen(p->pairs[0], p->values->limit, p->screen), rc = 0;
     if (count < 0)
         return count;
-    compare_say(p->pairs[0], view->width, view->color);
-    say_limits(p->judged);
+    compare_print_result(p->pairs[0], view->width, view->color);
+    print_limits(p->judged);
     if (p->extra->variants)
         rc = report_text_table(p->extra->variants, view);
     if (rc == 0)
         rc = print_tables(p->screen, (size_t)count, view);
     if (rc == 0)
-        compare_say_end(p->pairs[0], view->width, (size_t)count);
+        compare_print_notes(p->pairs[0], view->width, (size_t)count);
     return rc;
 }
 
@@ -282,18 +280,18 @@ static int print_all(struct printing *p, const struct report_view *view)
 static int print_variants(struct printing *p, const struct report_view *view)
 {
     printf("%s", p->extra->head);
-    compare_say_variants(p->extra->rows, p->count + 1, view->width, view->color);
-    say_limits(p->judged);
+    compare_print_fastest(p->extra->rows, p->count + 1, view->width, view->color);
+    print_limits(p->judged);
     int rc = report_text_table(p->extra->variants, view);
-    compare_say_variants_end(p->extra->rows, p->count, view->width);
+    compare_print_variant_notes(p->extra->rows, p->count, view->width);
     return rc;
 }
 
 static void print_alone(struct printing *p, const struct report_view *view)
 {
     printf("%s", p->extra->head);
-    compare_say_outliers(p->pairs[0], view->width);
-    say_limits(p->judged);
+    compare_print_outliers(p->pairs[0], view->width);
+    print_limits(p->judged);
 }
 
 /* Prints text: 0 or -ENOMEM. */

@@ -84,4 +84,20 @@ struct compare_extra {
 int compare_print(struct compare **pairs, size_t count, const struct compare_values *values,
                   const struct compare_limits *limits, const struct compare_extra *extra);
 
+/* ---- Words, by compare_print_words.c ---- */
+
+/* Prints the result of a pair in words to standard output: the sides, the change of the whole, its
+ * certainty; compare_print_notes prints the lines below the `tables` tables of the first screen. */
+void compare_print_result(const struct compare *compare, unsigned width, bool color);
+void compare_print_notes(const struct compare *compare, unsigned width, size_t tables);
+
+/* For several variants: prints the fastest; the notes below their table. */
+void compare_print_fastest(const struct compare_variant *variants, size_t count, unsigned width,
+                           bool color);
+void compare_print_variant_notes(const struct compare_variant *variants, size_t count,
+                                 unsigned width);
+
+/* Prints outliers among the runs. */
+void compare_print_outliers(const struct compare *compare, unsigned width);
+
 #endif

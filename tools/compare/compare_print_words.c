@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A comparison in words: the sides, the change of the whole, and its certainty. */
-#include "compare_words.h"
+#include "compare_print.h"
 
 #include "compare_facts.h"
-#include "compare_print.h"
 #include "compare_screen.h"
 #include "compare_test.h"
 #include "compare_text.h"
-#include "compare_variants.h"
 #include "report_tables.h"
-
 #include "report_view.h"
 #include "term.h"
 #include "text.h"
@@ -56,7 +53,7 @@ static const struct compare_result *find_run(const struct compare *compare, cons
 
 /* ---- The sides ------------------------------------------------------------------------------- */
 
-static void say_side(const struct words *words, enum compare_side side)
+static void print_side(const struct words *words, enum compare_side side)
 {
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
@@ -77,10 +74,10 @@ static void say_side(const struct words *words, enum compare_side side)
 }
 
 /* The command is skipped: the sides show it. */
-static void say_differences(const struct words *words)
+static void print_differences(const struct words *words)
 {
     struct compare_difference found[COMPARE_DIFFERENCES_MAX];
-    size_t count = compare_differences(words->compare, found), said = 0;
+    size_t count = compare_differences(words->compare, found), printed = 0;
     double a = compare_others(words->compare, COMPARE_A);
     double b = compare_others(words->compare, COMPARE_B);
     char buffer[WORDS_SIZE];
@@ -88,13 +85,13 @@ static void say_differences(const struct words *words)
     text_format(&text, "Not alike: ");
     for (size_t i = 0; i < count; i++)
         if (strcmp(found[i].what, "command") != 0)
-            text_format(&text, "%s%s: %s and %s", said++ ? "; " : "", found[i].what, found[i].a,
+            text_format(&text, "%s%s: %s and %s", printed++ ? "; " : "", found[i].what, found[i].a,
                         found[i].b);
     if (fabs(a - b) >= OTHERS_MIN)
-        text_format(&text, "%sother programs used %.1f and %.1f processors", said++ ? "; " : "", a,
-                    b);
+        text_format(&text, "%sother programs used %.1f and %.1f processors", printed++ ? "; " : "",
+                    a, b);
     text_format(&text, ".");
-    if (said > 0)
+    if (printed > 0)
         put(words, buffer, 3);
 }
 
@@ -185,7 +182,7 @@ static void add_ready(const struct words *words, struct text *text,
         text_format(text, " Most of that is time without a processor: other programs had them.");
 }
 
-static void say_whole(const struct words *words)
+static void print_whole(const struct words *words)
 {
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
@@ -218,7 +215,7 @@ static void say_whole(const struct words *words)
 
 /* ---- Outliers -------------------------------------------------------------------------------- */
 
-static void say_outliers(const struct words *words, bool alone)
+static void print_outliers(const struct words *words, bool alone)
 {
     struct compare_outlier outliers[OUTLIERS_SHOWN];
     size_t count = compare_find_outliers(words->compare, outliers, OUTLIERS_SHOWN);
@@ -247,7 +244,7 @@ static void say_outliers(const struct words *words, bool alone)
 
 /* ---- Certainty ------------------------------------------------------------------------------- */
 
-static void say_rest(const struct words *words)
+static void print_certainty(const struct words *words)
 {
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
@@ -275,7 +272,7 @@ static void say_rest(const struct words *words)
 }
 
 /* Explains the absence of rows. */
-static void say_no_rows(const struct words *words)
+static void print_no_rows(const struct words *words)
 {
     size_t possible;
     compare_tested(words->compare, &possible);
@@ -299,30 +296,30 @@ static struct words words_of(const struct compare *compare, unsigned width, bool
     return (struct words){compare, wrap < WIDTH_MAX ? wrap : WIDTH_MAX, color};
 }
 
-void compare_say_outliers(const struct compare *compare, unsigned width)
+void compare_print_outliers(const struct compare *compare, unsigned width)
 {
     const struct words words = words_of(compare, width, false);
-    say_outliers(&words, true);
+    print_outliers(&words, true);
 }
 
-void compare_say(const struct compare *compare, unsigned width, bool color)
+void compare_print_result(const struct compare *compare, unsigned width, bool color)
 {
     const struct words words = words_of(compare, width, color);
-    say_side(&words, COMPARE_A);
-    say_side(&words, COMPARE_B);
-    say_differences(&words);
+    print_side(&words, COMPARE_A);
+    print_side(&words, COMPARE_B);
+    print_differences(&words);
     printf("\n");
-    say_whole(&words);
-    say_outliers(&words, false);
+    print_whole(&words);
+    print_outliers(&words, false);
 }
 
-void compare_say_end(const struct compare *compare, unsigned width, size_t tables)
+void compare_print_notes(const struct compare *compare, unsigned width, size_t tables)
 {
     const struct words words = words_of(compare, width, false);
     if (tables == 0)
-        say_no_rows(&words);
+        print_no_rows(&words);
     printf("\n");
-    say_rest(&words);
+    print_certainty(&words);
 }
 
 /* ---- Several variants ------------------------------------------------------------------------ */
@@ -342,8 +339,8 @@ static const struct compare_result *find_fastest(const struct compare_variant *v
     return fastest;
 }
 
-void compare_say_variants(const struct compare_variant *variants, size_t count, unsigned width,
-                          bool color)
+void compare_print_fastest(const struct compare_variant *variants, size_t count, unsigned width,
+                           bool color)
 {
     const struct words words = words_of(variants[1].compare, width, color);
     char buffer[WORDS_SIZE], number[COMPARE_TEXT_SIZE];
@@ -366,7 +363,8 @@ void compare_say_variants(const struct compare_variant *variants, size_t count, 
     fputs(color ? "\033[0m" : "", stdout);
 }
 
-void compare_say_variants_end(const struct compare_variant *variants, size_t count, unsigned width)
+void compare_print_variant_notes(const struct compare_variant *variants, size_t count,
+                                 unsigned width)
 {
     const struct words words = words_of(variants[1].compare, width, false);
     size_t possible;
