@@ -6,7 +6,9 @@
  *     target_probed times     prints how long each call took, by its own clock
  *     target_probed hot       calls one as fast as it can, for a second
  *     target_probed waits     the same as calls, once a line came on standard input
- *     target_probed loads FILE    a library, a moment later its function */
+ *     target_probed loads FILE    a library, a moment later its function
+ *     target_probed forks     one that begins with a nop of five bytes, in a child, too; the exit
+ *                             status is 1 if the child crashed */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -36,6 +38,18 @@ ALONE static int probed_work(int x)
         sink += i;
     return x + 1;
 }
+
+#ifdef __x86_64__
+__attribute__((naked)) ALONE static void probed_nop(void)
+{
+    __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret");
+}
+#else
+ALONE static void probed_nop(void)
+{
+    sink++;
+}
+#endif
 
 ALONE static int probed_deep(int n)
 {
@@ -195,6 +209,19 @@ static void call_loaded(const char *path)
         sink += function(i);
 }
 
+static int call_in_child(void)
+{
+    int status = 0;
+    for (int i = 0; i < 5; i++)
+        probed_nop();
+    pid_t child = fork();
+    if (child == 0) {
+        probed_nop();
+        _exit(0);
+    }
+    return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "calls";
@@ -208,6 +235,8 @@ int main(int argc, char **argv)
         probed_target(1);
     if (strcmp(mode, "asked") == 0)
         ask_all();
+    if (strcmp(mode, "forks") == 0)
+        return call_in_child();
     if (strcmp(mode, "loads") == 0)
         call_loaded(argv[2]);
     return 0;

@@ -82,6 +82,14 @@ def arguments_are_those_of_the_calls(home):
 
 
 @case
+def a_forked_child_survives_a_probed_nop_of_five_bytes(home):
+    file = program("target_probed")
+    done = record(home, file, "forks", ranges=[f"{file}:probed_nop"], options=NO_LIMIT)
+    begun, _ = counted(home, done.path)
+    equal(begun["probed_nop"], 6, "calls that became ranges")
+
+
+@case
 def attached_programs_too(home):
     file = program("target_probed")
     path = home.work / "attached.annot"

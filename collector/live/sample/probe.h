@@ -104,6 +104,8 @@ struct probe_target {
 
 /* The file offset of an address. false: not in the file. */
 bool probe_file_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset);
+/* The same of an instruction to be probed; after it, if it is a nop that no probe may replace. */
+bool probe_code_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset);
 
 /* The scope of a file's ranges. 0 or -ENOMEM. */
 int probe_scope(struct trace *trace, const char *domain, const char *path, uint32_t *ret_scope);

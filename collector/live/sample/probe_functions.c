@@ -49,6 +49,20 @@ bool probe_file_offset(const struct elf_file *file, uint64_t address, unsigned l
     return false;
 }
 
+/* Linux 6.17 and later replace a probed nop of five bytes by a call of memory that a forked child
+ * does not have: the child crashes at the place. */
+bool probe_code_offset(const struct elf_file *file, uint64_t address, unsigned long *ret_offset)
+{
+    static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+    uint8_t code[sizeof(nop)];
+    if (!probe_file_offset(file, address, ret_offset))
+        return false;
+    if (elf_file_read(file, *ret_offset, code, sizeof(code)) &&
+        memcmp(code, nop, sizeof(nop)) == 0)
+        *ret_offset += sizeof(nop);
+    return true;
+}
+
 static enum sampler_site site_of(const struct code_exit *exit)
 {
     if (exit->kind == CODE_JUMP_REGISTER)
@@ -74,7 +88,7 @@ static bool add_place(struct places *places, const struct elf_file *file, uint64
                       uint64_t cookie)
 {
     if (places->count == PLACES_MAX ||
-        !probe_file_offset(file, address, &places->offsets[places->count]))
+        !probe_code_offset(file, address, &places->offsets[places->count]))
         return false;
     places->cookies[places->count++] = cookie;
     return true;

@@ -70,7 +70,7 @@ static bool add_place(const struct elf_file *file, const struct elf_probe *probe
 {
     unsigned long *reference = &places->references[places->count];
     *reference = 0;
-    if (!probe_file_offset(file, probe->address, &places->offsets[places->count]) ||
+    if (!probe_code_offset(file, probe->address, &places->offsets[places->count]) ||
         (probe->semaphore && !probe_file_offset(file, probe->semaphore, reference)))
         return false;
     places->cookies[places->count++] = cookie;
