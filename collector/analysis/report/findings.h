@@ -6,7 +6,7 @@
 #define ANNOT_FINDINGS_H
 
 #include "own_time.h"
-#include "report_model.h"
+#include "report_build.h"
 #include "vec.h"
 
 #include <stdbool.h>

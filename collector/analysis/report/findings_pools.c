@@ -56,7 +56,7 @@ static const struct pool *find_chunked(const struct findings *findings)
 
 /* Writes "hand over 13.1 us, send 18.6 us": the two longest parts of a task outside of its
  * function. */
-static void report_parts(const struct pool_function *function, struct finding *finding)
+static void describe_parts(const struct pool_function *function, struct finding *finding)
 {
     static const enum pool_part parts[] = {POOL_HAND_OVER, POOL_UNPICKLE, POOL_SEND, POOL_FETCH};
 
@@ -129,7 +129,7 @@ void find_hand_over(struct findings *findings)
              number_count(function->count, tasks),
              trace_string(findings->trace, function->name)->bytes,
              number_time_short(function->parts[POOL_RUN].p50_ns, run));
-    report_parts(function, finding);
+    describe_parts(function, finding);
     if (function->bytes_in + function->bytes_out > function->item_count * LARGE_BYTES)
         advise_bytes(function, finding);
     else

@@ -2,8 +2,7 @@
 /* See report_build.h. */
 #include "report_build.h"
 
-#include "report_model.h"
-
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 struct table *report_add_table(struct report *report, const char *name, table_fill *fill)
 {
+    assert(report->table_count < REPORT_TABLES_MAX);
     struct table *table = &report->tables[report->table_count++];
     *table = (struct table){.name = name, .fill = fill, .context = report, .limit = UINT64_MAX};
     return table;

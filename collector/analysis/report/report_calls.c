@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of counted calls: functions, own code first, and callers with callees. */
-#include "report_calls.h"
-
 #include "call_counts.h"
 #include "code_owner.h"
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -326,7 +323,7 @@ static int add_functions(struct report *report)
     return add_titles(report, table);
 }
 
-int report_add_calls(struct report *report)
+static int add_calls(struct report *report)
 {
     const struct call_edge *edges;
     int rc = add_functions(report);
@@ -446,7 +443,7 @@ static void fill_coroutine(const struct table *table, uint64_t index, struct tab
     row_count(row, MADE_MAX, coroutine->max_ns);
 }
 
-int report_add_calls_made(struct report *report)
+static int add_calls_made(struct report *report)
 {
     const struct call_made *made;
     const struct call_coroutine *coroutines;
@@ -469,3 +466,40 @@ int report_add_calls_made(struct report *report)
                ? rc
                : report_title(report, whole, "Coroutines that tasks ran, from begin to end");
 }
+
+/* ---- The part -------------------------------------------------------------------------------- */
+
+/* Only if the recording has calls, as their sink has a cost. */
+static int create(struct report *report)
+{
+    const struct calls_options options = {.off_cpu = trace_sampling_get(report->trace)->off_cpu,
+                                          .range = report->options.range};
+    if (!calls_any(report->trace))
+        return 0;
+    report->calls = calls_create(report->trace, &options);
+    return report->calls ? 0 : -ENOMEM;
+}
+
+static struct sink sink(const struct report *report)
+{
+    return report->calls ? calls_sink(report->calls) : (struct sink){0};
+}
+
+static int finish(struct report *report)
+{
+    return report->calls ? calls_finish(report->calls) : 0;
+}
+
+static int add_tables(struct report *report)
+{
+    int rc = add_calls(report);
+    return rc == 0 ? add_calls_made(report) : rc;
+}
+
+static void destroy(struct report *report)
+{
+    calls_destroy(report->calls);
+}
+
+const struct report_part report_part_calls = {
+    .create = create, .sink = sink, .finish = finish, .add_tables = add_tables, .destroy = destroy};

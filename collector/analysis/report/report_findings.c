@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The findings of a recording: each with its cost, evidence and advice. */
-#include "report_findings.h"
-
 #include "findings.h"
 #include "findings_gpu.h"
 #include "findings_pools.h"
@@ -256,7 +254,7 @@ static void leave_consequences(struct findings *findings)
     findings->items.count = kept;
 }
 
-int report_add_findings(struct report *report)
+static int add_tables(struct report *report)
 {
     void (*const of_waits[])(struct findings *) = {
         find_waits, find_awaits, find_host,   find_crowd,
@@ -283,3 +281,5 @@ int report_add_findings(struct report *report)
         table_add_column(table, columns[i]);
     return findings.failed ? -ENOMEM : 0;
 }
+
+const struct report_part report_part_findings = {.add_tables = add_tables};

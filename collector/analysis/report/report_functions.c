@@ -7,7 +7,6 @@
 #include "code_owner.h"
 #include "hash_map.h"
 #include "report_build.h"
-#include "report_model.h"
 #include "text.h"
 #include "vec.h"
 
@@ -275,7 +274,7 @@ static int title(const struct report *report, struct table *table, bool python)
     return report_title(report, table, text);
 }
 
-int report_add_functions(struct report *report)
+static int add_functions(struct report *report)
 {
     struct table *all = add_table(report, false);
     struct table *python = all ? add_table(report, true) : NULL;
@@ -292,6 +291,8 @@ int report_add_functions(struct report *report)
     int rc = title(report, all, false);
     return rc == 0 && has_native(all) ? title(report, python, true) : rc;
 }
+
+const struct report_part report_part_functions = {.add_tables = add_functions};
 
 /* ---- Sums by function ------------------------------------------------------------------------ */
 
@@ -741,7 +742,7 @@ static int add_table_caller(struct report *report, const struct callers *callers
     return report_title(report, table, title);
 }
 
-int report_add_callers(struct report *report)
+static int add_callers(struct report *report)
 {
     struct callers callers = {.report = report, .stacks = trace_stacks_get(report->trace)};
     if (!report->options.callers || !report->samples.present)
@@ -759,3 +760,5 @@ int report_add_callers(struct report *report)
     free(callers.wanted);
     return rc;
 }
+
+const struct report_part report_part_callers = {.add_tables = add_callers};

@@ -7,7 +7,7 @@
 #define ANNOT_REPORT_FUNCTIONS_H
 
 #include "call_label.h"
-#include "report_model.h"
+#include "report_build.h"
 #include "sample.h"
 #include "sample_weight.h"
 #include "table.h"
@@ -51,7 +51,6 @@ enum frame_order { FRAME_ORDER_SELF, FRAME_ORDER_TOTAL, FRAME_ORDER_PYTHON };
  * function is the last. Owned by the object, until the next call. Returns their number. */
 uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
                           const struct function_row **ret_rows);
-int report_add_functions(struct report *report);
 bool report_few_samples(uint64_t count);
 
 /* True if each sample of the weight stands for itself: then few samples are not an estimate. */
@@ -69,7 +68,5 @@ void report_name_cells(const struct report *report, struct table_row *row, unsig
                        const struct call_place *place);
 void report_function_cells(const struct report *report, struct table_row *row, unsigned column,
                            uint32_t label);
-
-int report_add_callers(struct report *report);
 
 #endif

@@ -8,7 +8,6 @@
 #include "gpu_stats.h"
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 #include "report_ranges.h"
 #include "symbol_name.h"
 #include "text.h"
@@ -55,7 +54,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, MEAN, capture->time_ns / capture->count);
 }
 
-static int report_add_gpu_captures(struct report *report)
+static int add_captures(struct report *report)
 {
     struct table *table = report_add_table(report, "gpu_captures", fill);
     const struct gpu_from *captures;
@@ -171,7 +170,7 @@ static void fill_queue(const struct table *table, uint64_t index, struct table_r
     row_count(row, QUEUE_LAST, since_begin(report, queue->last_ns));
 }
 
-static int report_add_gpu_queues(struct report *report)
+static int add_queues(struct report *report)
 {
     struct table *table = report_add_table(report, "gpu_queues", fill_queue);
     const struct gpu_queue *queues;
@@ -677,7 +676,7 @@ static int add_ranges(struct report *report)
     return report_plain_title(table, "GPU time by the ranges that launched it");
 }
 
-int report_add_gpu(struct report *report)
+static int add_gpu(struct report *report)
 {
     int rc = add_kernels(report);
     if (rc == 0)
@@ -685,8 +684,8 @@ int report_add_gpu(struct report *report)
     if (rc == 0)
         rc = add_ranges(report);
     if (rc == 0)
-        rc = report_add_gpu_captures(report);
-    return rc == 0 ? report_add_gpu_queues(report) : rc;
+        rc = add_captures(report);
+    return rc == 0 ? add_queues(report) : rc;
 }
 
 /* ---- Stalls ---------------------------------------------------------------------------------- */
@@ -786,7 +785,7 @@ static void add_notes(struct table *table, const struct gpu_stall_sums *sums)
         }
 }
 
-int report_add_stalls(struct report *report)
+static int add_stalls(struct report *report)
 {
     struct table *table = report_add_table(report, "gpu_stalls", fill_stall);
     const struct gpu_stalls *stalls = gpu_stats_stalls(report->gpu);
@@ -798,3 +797,40 @@ int report_add_stalls(struct report *report)
     add_notes(table, &stalls->sums);
     return table->row_count ? report_plain_title(table, "why warps of kernels stalled") : 0;
 }
+
+/* ---- The part -------------------------------------------------------------------------------- */
+
+static int create(struct report *report)
+{
+    report->gpu = gpu_stats_create(report->trace, report->stats, report->options.grouping);
+    if (!report->gpu)
+        return -ENOMEM;
+    gpu_stats_keep(report->gpu, report->options.durations);
+    return 0;
+}
+
+static struct sink sink(const struct report *report)
+{
+    return gpu_stats_sink(report->gpu);
+}
+
+static int finish(struct report *report)
+{
+    const struct range_totals *totals = range_stats_totals(report->stats);
+    int rc = gpu_stats_finish(report->gpu, totals->begin_ns, totals->begin_ns + totals->wall_ns);
+    return rc == 0 ? gpu_stats_find_sources(report->gpu, report->samples.own) : rc;
+}
+
+static int add_tables(struct report *report)
+{
+    int rc = add_gpu(report);
+    return rc == 0 ? add_stalls(report) : rc;
+}
+
+static void destroy(struct report *report)
+{
+    gpu_stats_destroy(report->gpu);
+}
+
+const struct report_part report_part_gpu = {
+    .create = create, .sink = sink, .finish = finish, .add_tables = add_tables, .destroy = destroy};

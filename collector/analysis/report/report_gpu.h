@@ -5,18 +5,14 @@
 #define ANNOT_REPORT_GPU_H
 
 #include "range_stats.h"
-#include "report_model.h"
+#include "report_build.h"
 #include "table.h"
 
 #include <stdint.h>
-
-int report_add_gpu(struct report *report); /* with the next two */
 
 /* As report_durations, of tables of GPUs. */
 const struct range_duration *report_gpu_durations(const struct report *report,
                                                   const struct table *table, uint64_t row,
                                                   uint32_t *ret_count);
-
-int report_add_stalls(struct report *report);
 
 #endif

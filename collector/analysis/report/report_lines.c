@@ -6,7 +6,6 @@
 #include "code_owner.h"
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 #include "stacks.h"
 #include "text.h"
 
@@ -219,7 +218,7 @@ static int add_title(const struct report *report, struct table *table)
     return report_title(report, table, title);
 }
 
-int report_add_lines(struct report *report)
+static int add_lines(struct report *report)
 {
     const struct line_row *rows;
     if (!report->options.lines)
@@ -241,6 +240,20 @@ int report_add_lines(struct report *report)
     table->row_count = line_stats_rows(report->samples.lines, &rows);
     return add_title(report, table);
 }
+
+static int create(struct report *report)
+{
+    report->texts = source_texts_create(report->trace);
+    return report->texts ? 0 : -ENOMEM;
+}
+
+static void destroy(struct report *report)
+{
+    source_texts_destroy(report->texts);
+}
+
+const struct report_part report_part_lines = {
+    .create = create, .add_tables = add_lines, .destroy = destroy};
 
 const struct line_stats *report_lines(const struct report *report)
 {
@@ -340,7 +353,8 @@ static void fill_counted(const struct table *table, uint64_t index, struct table
     row_count(row, FUNCTION_SELF, function->self_ns);
 }
 
-int report_begin_line_counts(struct report *report)
+/* Only if the recording has line counts, as their sink has a cost. */
+static int create_counts(struct report *report)
 {
     if (!line_counts_any(report->trace))
         return 0;
@@ -365,7 +379,7 @@ static int find_functions(const struct report *report, struct table *table)
     return 0;
 }
 
-int report_add_line_counts(struct report *report)
+static int add_line_counts(struct report *report)
 {
     struct table *table = report_add_table(report, "line_counts", fill_counted);
     for (unsigned i = 0; i < sizeof(columns_counted) / sizeof(*columns_counted); i++)
@@ -380,6 +394,27 @@ int report_add_line_counts(struct report *report)
     int rc = find_functions(report, table);
     return rc ? rc : report_plain_title(table, "Lines that were counted (exact: no samples)");
 }
+
+static struct sink sink_of_counts(const struct report *report)
+{
+    return report->line_counts ? line_counts_sink(report->line_counts) : (struct sink){0};
+}
+
+static int finish_counts(struct report *report)
+{
+    return report->line_counts ? line_counts_finish(report->line_counts) : 0;
+}
+
+static void destroy_counts(struct report *report)
+{
+    line_counts_destroy(report->line_counts);
+}
+
+const struct report_part report_part_line_counts = {.create = create_counts,
+                                                    .sink = sink_of_counts,
+                                                    .finish = finish_counts,
+                                                    .add_tables = add_line_counts,
+                                                    .destroy = destroy_counts};
 
 const struct line_counts *report_line_counts(const struct report *report)
 {

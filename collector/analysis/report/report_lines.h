@@ -5,14 +5,12 @@
 #define ANNOT_REPORT_LINES_H
 
 #include "call_label.h"
-#include "report_model.h"
+#include "report_build.h"
 
 #include <stdint.h>
 
 struct line_stats;
 struct source_texts;
-
-int report_add_lines(struct report *report);
 
 /* Columns of a line of source. function: with its kind and module, as above; text: without its
  * indentation, and `shown` the part of it that readers see. */
@@ -28,11 +26,6 @@ struct source_texts *report_texts(const struct report *report);
 uint64_t report_lines_whole(const struct report *report);
 
 struct line_counts;
-
-/* Before reading: creates the line counts if the recording has any, as their sink has a cost. 0 or
- * -ENOMEM. */
-int report_begin_line_counts(struct report *report);
-int report_add_line_counts(struct report *report);
 
 /* Counted lines; NULL: not recorded. */
 const struct line_counts *report_line_counts(const struct report *report);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the user's own functions, of the wall time by state, and of places of waits. */
-#include "report_own.h"
-
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 #include "report_samples.h"
 
 #include "code_owner.h"
@@ -311,7 +308,7 @@ static int add_tree(struct report *report)
     return 0;
 }
 
-int report_add_own(struct report *report)
+static int add_tables(struct report *report)
 {
     int (*const makers[])(struct report *) = {add_wall, add_own, add_tree, add_waits};
     int rc = 0;
@@ -319,3 +316,5 @@ int report_add_own(struct report *report)
         rc = makers[i](report);
     return rc;
 }
+
+const struct report_part report_part_own = {.add_tables = add_tables};

@@ -3,11 +3,8 @@
  *
  * A build or a shell script starts one program hundreds of times: processes with the same label are
  * one row, and so are many forked children that used almost no time. */
-#include "report_owners.h"
-
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 #include "report_ranges.h"
 #include "report_samples.h"
 
@@ -404,7 +401,7 @@ static int note_nothing(struct report *report)
     return 0;
 }
 
-int report_add_owners(struct report *report)
+static int add_tables(struct report *report)
 {
     const struct report_options *options = &report->options;
     bool shown =
@@ -415,3 +412,5 @@ int report_add_owners(struct report *report)
         rc = add_table(report, false, shown && !by_thread);
     return rc == 0 ? add_table(report, true, shown && by_thread) : rc;
 }
+
+const struct report_part report_part_owners = {.add_tables = add_tables};

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of pools and of their workers. */
-#include "report_pools.h"
-
 #include "number.h"
 #include "pool_tasks.h"
 #include "pools.h"
 #include "range_stats.h"
 #include "report_build.h"
 #include "report_functions.h"
-#include "report_model.h"
 #include "report_samples.h"
 #include "text.h"
 
@@ -170,7 +167,7 @@ static void add_notes(const struct report *report, struct table *table)
             table_add_note(table, notes[i]);
 }
 
-int report_add_tasks(struct report *report)
+static int add_tasks(struct report *report)
 {
     struct table *table = report_add_table(report, "tasks", fill);
     const struct pool_function *functions = NULL;
@@ -427,7 +424,7 @@ static void fill_worker(const struct table *table, uint64_t index, struct table_
         row_count(row, WORKER_CPU, worker->cpu_ns);
 }
 
-int report_add_pools(struct report *report)
+static int add_pools(struct report *report)
 {
     const struct pool *pools;
     const struct pool_worker *workers;
@@ -445,3 +442,38 @@ int report_add_pools(struct report *report)
     return report_plain_title(table, "workers of pools: busy, and idle before, between and after "
                                      "their tasks");
 }
+
+/* ---- The part -------------------------------------------------------------------------------- */
+
+static int create(struct report *report)
+{
+    report->tasks = pool_tasks_create(report->trace);
+    if (!report->tasks)
+        return -ENOMEM;
+    pool_tasks_report(report->tasks, &report->options.task_watch);
+    return 0;
+}
+
+static struct sink sink(const struct report *report)
+{
+    return pool_tasks_sink(report->tasks);
+}
+
+static int finish(struct report *report)
+{
+    return pool_tasks_finish(report->tasks);
+}
+
+static int add_tables(struct report *report)
+{
+    int rc = add_tasks(report);
+    return rc == 0 ? add_pools(report) : rc;
+}
+
+static void destroy(struct report *report)
+{
+    pool_tasks_destroy(report->tasks);
+}
+
+const struct report_part report_part_pools = {
+    .create = create, .sink = sink, .finish = finish, .add_tables = add_tables, .destroy = destroy};

@@ -5,7 +5,6 @@
 #include "report_build.h"
 #include "report_functions.h"
 #include "report_gpu.h"
-#include "report_model.h"
 #include "text.h"
 #include "trace_devices.h"
 #include "vec.h"
@@ -159,7 +158,7 @@ static const struct table_column columns[] = {
     {.title = "share", .type = COLUMN_SHARE, .of = SELF},
 };
 
-int report_add_imports(struct report *report)
+static int add_imports(struct report *report)
 {
     struct table *table = report_add_table(report, "imports", fill_import);
     struct modules modules = {0};
@@ -743,7 +742,7 @@ static bool has_rough_rows(const struct report *report)
     return false;
 }
 
-int report_add_ranges(struct report *report)
+static int add_ranges(struct report *report)
 {
     int rc = add_kind(report, RANGE_PUSHED, "ranges", "ranges");
     if (rc == 0)
@@ -763,8 +762,18 @@ int report_add_ranges(struct report *report)
     return rc;
 }
 
-int report_add_plain(struct report *report)
+static int add_plain(struct report *report)
 {
     int rc = add_kind(report, RANGE_MARK, "marks", "marks");
     return rc == 0 ? add_kind(report, RANGE_COUNTER, "counters", "counters") : rc;
 }
+
+static int add_tables(struct report *report)
+{
+    int rc = add_ranges(report);
+    if (rc == 0)
+        rc = add_imports(report);
+    return rc == 0 ? add_plain(report) : rc;
+}
+
+const struct report_part report_part_ranges = {.add_tables = add_tables};

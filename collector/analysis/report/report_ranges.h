@@ -5,7 +5,7 @@
 #define ANNOT_REPORT_RANGES_H
 
 #include "range_stats.h"
-#include "report_model.h"
+#include "report_build.h"
 #include "table.h"
 
 #include <stdbool.h>
@@ -13,11 +13,6 @@
 #include <stdint.h>
 
 struct range_stats;
-
-/* The makers, in the order of the tables. 0 or -ENOMEM. */
-int report_add_ranges(struct report *report);
-int report_add_imports(struct report *report);
-int report_add_plain(struct report *report); /* marks, counters */
 
 /* True if the row's range was made by pyannot, not by the program. */
 bool report_row_is_observed(const struct range_stats *stats, uint32_t index);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of waits by reason. For their places see report_own.c. */
-#include "report_waits.h"
-
 #include "report_build.h"
-#include "report_model.h"
 #include "report_samples.h"
 #include "wait_kind.h"
 
@@ -45,7 +42,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, AWAIT_MAX, place->max_ns);
 }
 
-int report_add_awaits(struct report *report)
+static int add_awaits(struct report *report)
 {
     const struct await_place *places;
     struct table *table = report_add_table(report, "awaits", fill);
@@ -57,6 +54,36 @@ int report_add_awaits(struct report *report)
         return 0;
     return report_plain_title(table, "where tasks of asyncio were suspended for 1 ms and longer");
 }
+
+static int create_awaits(struct report *report)
+{
+    report->awaits = awaits_create(report->trace);
+    return report->awaits ? 0 : -ENOMEM;
+}
+
+static struct sink sink_of_awaits(const struct report *report)
+{
+    return awaits_sink(report->awaits);
+}
+
+static int finish_awaits(struct report *report)
+{
+    awaits_finish(report->awaits);
+    return 0;
+}
+
+static void destroy_awaits(struct report *report)
+{
+    awaits_destroy(report->awaits);
+}
+
+const struct report_part report_part_awaits = {.create = create_awaits,
+                                               .sink = sink_of_awaits,
+                                               .finish = finish_awaits,
+                                               .add_tables = add_awaits,
+                                               .destroy = destroy_awaits};
+
+/* ---- Waits ----------------------------------------------------------------------------------- */
 
 #define RUNNABLE "a CPU (runnable)"
 
@@ -146,7 +173,7 @@ static uint64_t find_kinds(const struct report *report, struct kind_row *rows)
     return count;
 }
 
-int report_add_waits(struct report *report)
+static int add_waits(struct report *report)
 {
     struct table *table = report_add_table(report, "waits", fill_reason);
     table->rows = calloc(WAIT_KINDS + 1, sizeof(struct kind_row));
@@ -160,6 +187,8 @@ int report_add_waits(struct report *report)
         table->row_count = find_kinds(report, table->rows);
     return report_title(report, table, "waits: why threads did not run");
 }
+
+const struct report_part report_part_waits = {.add_tables = add_waits};
 
 /* ---- Blocks of event loops ------------------------------------------------------------------- */
 
@@ -207,7 +236,7 @@ static void fill_loop(const struct table *table, uint64_t index, struct table_ro
     row_count(row, WAITING, place->waiting_ns);
 }
 
-int report_add_loops(struct report *report)
+static int add_loops(struct report *report)
 {
     const struct loop_place *places;
     struct table *table = report_add_table(report, "loop_blocks", fill_loop);
@@ -219,3 +248,30 @@ int report_add_loops(struct report *report)
         return 0;
     return report_plain_title(table, "what blocked event loops while other tasks had to wait");
 }
+
+static int create_loops(struct report *report)
+{
+    report->loops = loop_blocks_create(report->trace);
+    return report->loops ? 0 : -ENOMEM;
+}
+
+static struct sink sink_of_loops(const struct report *report)
+{
+    return loop_blocks_sink(report->loops, report->samples.present);
+}
+
+static int finish_loops(struct report *report)
+{
+    return loop_blocks_finish(report->loops, report->samples.own);
+}
+
+static void destroy_loops(struct report *report)
+{
+    loop_blocks_destroy(report->loops);
+}
+
+const struct report_part report_part_loops = {.create = create_loops,
+                                              .sink = sink_of_loops,
+                                              .finish = finish_loops,
+                                              .add_tables = add_loops,
+                                              .destroy = destroy_loops};
