@@ -56,4 +56,24 @@ bool findings_has_others(const struct findings *findings);
 uint64_t findings_quiet_ns(const struct findings *findings);
 const struct own_totals *findings_own(const struct findings *findings);
 
+/* Data that a rule needs. */
+enum finding_needs {
+    FINDING_ALWAYS = 0,
+    FINDING_NEEDS_WAITS,
+    FINDING_NEEDS_SAMPLES,
+    FINDING_NEEDS_GPU
+};
+
+/* Adds its findings, if the numbers support any. */
+struct finding_rule {
+    enum finding_needs needs;
+    void (*find)(struct findings *findings);
+};
+
+/* Rules by their file; each list ends with a rule without `find`. */
+extern const struct finding_rule findings_of_gpu[];        /* idle, small work, blocking copies */
+extern const struct finding_rule findings_of_pools[];      /* cost of pools, balance of workers */
+extern const struct finding_rule findings_of_processors[]; /* other programs, threads, the GIL */
+extern const struct finding_rule findings_of_waits[];      /* own functions, pages, event loops */
+
 #endif

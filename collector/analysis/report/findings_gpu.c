@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starved GPUs, small pieces of GPU work, and copies that the program waits for. */
-#include "findings_gpu.h"
-
 #include "findings.h"
+
 #include "number.h"
 #include "text.h"
 
@@ -247,7 +246,7 @@ static void find_pageable(struct findings *findings)
              "try pinned memory (pin_memory=True of the data loader) and non_blocking=True");
 }
 
-void find_gpu(struct findings *findings)
+static void find_gpu(struct findings *findings)
 {
     struct gpu_seen seen;
     if (!find_device(findings, &seen))
@@ -256,3 +255,8 @@ void find_gpu(struct findings *findings)
     find_small(findings, &seen);
     find_pageable(findings);
 }
+
+const struct finding_rule findings_of_gpu[] = {
+    {FINDING_NEEDS_GPU, find_gpu},
+    {0},
+};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cost of pools, and the balance of their workers. */
-#include "findings_pools.h"
-
 #include "findings.h"
+
 #include "number.h"
 #include "text.h"
 
@@ -111,7 +110,7 @@ static void advise_bytes(const struct pool_function *function, struct finding *f
              number_size(function->bytes_out / function->count, out));
 }
 
-void find_hand_over(struct findings *findings)
+static void find_hand_over(struct findings *findings)
 {
     struct own_row pools = findings_own(findings)->purposes[PURPOSE_POOL];
     const struct pool_function *function = busiest_function(findings);
@@ -254,7 +253,7 @@ static void report_idle(struct findings *findings, const struct evenness *even, 
              few ? "try more and smaller tasks (a smaller chunksize)" : "try fewer workers");
 }
 
-void find_uneven(struct findings *findings)
+static void find_uneven(struct findings *findings)
 {
     const struct pool *pools;
     uint32_t count = pools_all(pool_tasks_pools(findings->report->tasks), &pools);
@@ -266,3 +265,9 @@ void find_uneven(struct findings *findings)
             report_idle(findings, &even, (uint64_t)(pools[pool].end_ns - pools[pool].begin_ns));
     }
 }
+
+const struct finding_rule findings_of_pools[] = {
+    {FINDING_NEEDS_WAITS, find_uneven},
+    {FINDING_NEEDS_SAMPLES, find_hand_over},
+    {0},
+};

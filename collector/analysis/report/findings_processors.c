@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The users of the processors, and the parallelism of the program's work. */
-#include "findings_processors.h"
-
 #include "findings.h"
+
 #include "number.h"
 #include "text.h"
 
@@ -32,7 +31,7 @@ static uint64_t taken_ns(const struct findings *findings)
     return trace_host_count(findings->trace) > 1 ? wall->starved_ns : wall->ready_ns;
 }
 
-void find_host(struct findings *findings)
+static void find_host(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct report_facts *facts = &findings->report->facts;
@@ -120,7 +119,7 @@ static const struct wall_host *find_crowded(const struct findings *findings)
 }
 
 /* Finding: the program has too many threads. */
-void find_crowd(struct findings *findings)
+static void find_crowd(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct wall_host *host = find_crowded(findings);
@@ -212,7 +211,7 @@ static uint32_t count_gil_waiters(const struct findings *findings)
     return count;
 }
 
-void find_gil(struct findings *findings)
+static void find_gil(struct findings *findings)
 {
     struct gil_times times;
     const struct own_wait *waits;
@@ -349,7 +348,7 @@ static bool is_serial(const struct findings *findings, const struct wall_totals 
 
 /* Amdahl's law: with a serial part s the program runs at most 1 / s times faster than on one
  * processor. */
-void find_serial(struct findings *findings)
+static void find_serial(struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     char place[FINDING_NAME_SIZE];
@@ -376,3 +375,11 @@ void find_serial(struct findings *findings)
     if (row)
         snprintf(finding->advice, FINDING_TEXT_SIZE, "try to share that out, or to make it faster");
 }
+
+const struct finding_rule findings_of_processors[] = {
+    {FINDING_NEEDS_WAITS, find_host},
+    {FINDING_NEEDS_WAITS, find_crowd},
+    {FINDING_NEEDS_WAITS, find_gil},
+    {FINDING_NEEDS_WAITS, find_serial},
+    {0},
+};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits of a single own function, while no other thread of the program runs. */
-#include "findings_waits.h"
-
 #include "findings.h"
+
 #include "number.h"
 #include "report_samples.h"
 #include "text.h"
@@ -82,7 +81,7 @@ static void report_loop(struct findings *findings, const struct loop_totals *tot
                        "asyncio.sleep(0) between them");
 }
 
-void find_loop(struct findings *findings)
+static void find_loop(struct findings *findings)
 {
     const struct loop_totals *totals = loop_blocks_totals(findings->report->loops);
     const struct loop_place *places;
@@ -134,7 +133,7 @@ static void report_await(struct findings *findings, const struct await_place *pl
 
 /* The loop is idle while one task after the other awaits an operation in one place; awaits of
  * concurrent tasks would add up to more than the loop's waits. */
-void find_awaits(struct findings *findings)
+static void find_awaits(struct findings *findings)
 {
     enum { ALONE_TENTHS = 11 };
 
@@ -257,7 +256,7 @@ static void report_wait(struct findings *findings, const struct wall_wait *wait)
         snprintf(finding->advice, FINDING_TEXT_SIZE, "%s", advice_of(findings, &all));
 }
 
-void find_waits(struct findings *findings)
+static void find_waits(struct findings *findings)
 {
     const struct wall_wait *waits;
     uint32_t count = wall_waits(findings->report->samples.wall, &waits);
@@ -269,7 +268,7 @@ void find_waits(struct findings *findings)
             report_wait(findings, &waits[i]);
 }
 
-void find_faults(struct findings *findings)
+static void find_faults(struct findings *findings)
 {
     const struct wait_share *wait = &findings->report->samples.all.waits[WAIT_PAGE_FAULT];
     char count[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE];
@@ -285,3 +284,11 @@ void find_faults(struct findings *findings)
     snprintf(finding->advice, FINDING_TEXT_SIZE,
              "try less memory at once; the machine may be swapping");
 }
+
+const struct finding_rule findings_of_waits[] = {
+    {FINDING_NEEDS_WAITS, find_waits},
+    {FINDING_NEEDS_WAITS, find_awaits},
+    {FINDING_NEEDS_WAITS, find_faults},
+    {FINDING_NEEDS_SAMPLES, find_loop},
+    {0},
+};

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The findings of a recording: each with its cost, evidence and advice. */
 #include "findings.h"
-#include "findings_gpu.h"
-#include "findings_pools.h"
-#include "findings_processors.h"
-#include "findings_waits.h"
 #include "number.h"
 #include "report_build.h"
 #include "report_ranges.h"
@@ -254,23 +250,41 @@ static void leave_consequences(struct findings *findings)
     findings->items.count = kept;
 }
 
+static bool has_data(const struct report *report, enum finding_needs needs)
+{
+    switch (needs) {
+    case FINDING_NEEDS_WAITS:
+        return report->facts.wall;
+    case FINDING_NEEDS_SAMPLES:
+        return report->facts.own;
+    case FINDING_NEEDS_GPU:
+        return report->facts.gpu;
+    default:
+        return true;
+    }
+}
+
+static void apply(struct findings *findings, const struct finding_rule *rules)
+{
+    for (; rules->find; rules++)
+        if (has_data(findings->report, rules->needs))
+            rules->find(findings);
+}
+
 static int add_tables(struct report *report)
 {
-    void (*const of_waits[])(struct findings *) = {
-        find_waits, find_awaits, find_host,   find_crowd,
-        find_gil,   find_serial, find_uneven, find_faults,
+    static const struct finding_rule own_rules[] = {
+        {FINDING_NEEDS_SAMPLES, find_start_up},
+        {FINDING_NEEDS_SAMPLES, find_gc},
+        {FINDING_ALWAYS, find_lost},
+        {0},
     };
-    void (*const of_samples[])(struct findings *) = {find_start_up, find_gc, find_hand_over,
-                                                     find_loop};
+    const struct finding_rule *const all[] = {findings_of_waits, findings_of_processors,
+                                              findings_of_pools, own_rules, findings_of_gpu};
     struct findings findings = {.report = report, .trace = report->trace};
     struct table *table = report_add_table(report, "findings", fill);
-    for (size_t i = 0; i < sizeof(of_waits) / sizeof(*of_waits) && report->facts.wall; i++)
-        of_waits[i](&findings);
-    for (size_t i = 0; i < sizeof(of_samples) / sizeof(*of_samples) && report->facts.own; i++)
-        of_samples[i](&findings);
-    if (report->facts.gpu)
-        find_gpu(&findings);
-    find_lost(&findings);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        apply(&findings, all[i]);
     leave_consequences(&findings);
     if (findings.items.count > 1)
         qsort(findings.items.items, findings.items.count, sizeof(*findings.items.items),
