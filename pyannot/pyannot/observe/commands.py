@@ -13,9 +13,10 @@ import os
 import subprocess
 
 from pyannot import end, pop
-from pyannot._native import observed, observed_domain
+from pyannot._native import observed_domain
 from pyannot.observe import forget, when_imported
 from pyannot.observe import COMMAND_END, COMMAND_RUN, COMMAND_START
+from pyannot.observe.patches import Patches
 
 COMMAND_CHARS_MAX = 1000
 _START = observed_domain("python", *COMMAND_START)
@@ -23,49 +24,37 @@ _RUN = observed_domain("python", *COMMAND_RUN)
 _END = observed_domain("python", *COMMAND_END)
 _KEY = "_annot_range"  # among a Popen's attributes while the command runs
 
-_placed = []  # (class, name, replacement, original)
-_left_alone = []
+_patches = Patches()
+_is_installed = False
 
 
 def install():
     """Observes each command from now on."""
-    if _placed:
+    global _is_installed
+    if _is_installed:
         return
-    _place(subprocess.Popen, "__init__", ("self", "args"), _starts, _started)
-    _place(subprocess.Popen, "_handle_exitstatus", ("self", "sts"), _same, _ended)
-    when_imported("asyncio.base_subprocess", _place_asyncio)
+    _is_installed = True
+    _patches.around(subprocess.Popen, "__init__", ("self", "args"), _starts, _started)
+    _patches.around(subprocess.Popen, "_handle_exitstatus", ("self", "sts"), _same, _ended)
+    when_imported("asyncio.base_subprocess", _patch_asyncio)
 
 
 def remove():
     """Stops observing."""
-    forget("asyncio.base_subprocess", _place_asyncio)
-    for owner, name, replacement, function in _placed:
-        if owner.__dict__.get(name) is replacement:
-            setattr(owner, name, function)
-    _placed.clear()
-    _left_alone.clear()
+    global _is_installed
+    _is_installed = False
+    forget("asyncio.base_subprocess", _patch_asyncio)
+    _patches.undo()
 
 
 def status():
-    """Returns the functions left alone, if any."""
-    return f"left alone, for it is not the one that is known: {', '.join(_left_alone)}" \
-        if _left_alone else ""
+    """Returns the functions left alone because they differ from the known ones, or ""."""
+    return _patches.status()
 
 
-def _place_asyncio(module):
-    _place(module.BaseSubprocessTransport, "_process_exited", ("self", "returncode"),
-           _ended_in_asyncio, _same)
-
-
-def _place(owner, name, parameters, before, after):
-    function = owner.__dict__.get(name)
-    code = getattr(function, "__code__", None)
-    if getattr(code, "co_varnames", ())[:len(parameters)] != parameters:
-        _left_alone.append(f"{owner.__qualname__}.{name}")
-        return
-    replacement = observed("call", function, before, after)
-    setattr(owner, name, replacement)
-    _placed.append((owner, name, replacement, function))
+def _patch_asyncio(module):
+    _patches.around(module.BaseSubprocessTransport, "_process_exited", ("self", "returncode"),
+                    _ended_in_asyncio, _same)
 
 
 def _starts(self, args=(), *positional, shell=False, executable=None, **_keywords):

@@ -25,17 +25,16 @@ Wrapped functions, if their parameters are the known ones (status() lists the ot
 Tasks and results pass unchanged. Both ends identify a task by its existing numbers, and their pool
 by its pipe.
 """
-from pyannot.observe import forget, pools_futures, pools_multiprocessing, pools_startup
-from pyannot.observe import when_imported
-from pyannot.observe.pools_patch import Patches
+from pyannot.observe import forget, pools_futures, pools_multiprocessing, when_imported
+from pyannot.observe.patches import Patches
 
 _patches = Patches()
 _watched = []  # (module, function) for when_imported
 _MODULES = {
     "multiprocessing.pool": pools_multiprocessing.patch,
     "joblib.pool": pools_multiprocessing.patch_joblib,
-    "multiprocessing.process": pools_startup.patch_process,
-    "multiprocessing.spawn": pools_startup.patch_spawn,
+    "multiprocessing.process": pools_multiprocessing.patch_process,
+    "multiprocessing.spawn": pools_multiprocessing.patch_spawn,
     "concurrent.futures.process": pools_futures.patch_processes,
     "concurrent.futures.thread": pools_futures.patch_threads,
     "joblib.externals.loky.process_executor": pools_futures.patch_processes,
@@ -67,4 +66,4 @@ def remove():
 
 def status():
     """Returns the functions left alone because they differ from the known ones, or ""."""
-    return f"left alone: {', '.join(_patches.refused)}" if _patches.refused else ""
+    return _patches.status()

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""multiprocessing.Pool and ThreadPool: see pools.py."""
+"""multiprocessing.Pool and ThreadPool (see pools.py), and the start of processes."""
+import os
 import sys
 
-from pyannot._native import pool_side
-from pyannot.observe import pools_side
+from pyannot import pop
+from pyannot._native import observed_domain, pool_side
+from pyannot.observe import POOL_START, POOL_START_UP, pools_side
 
+_START = observed_domain("python", *POOL_START)
+_START_UP = observed_domain("python", *POOL_START_UP)
 _HOOK = pool_side.hook_type
 _SHARED = type(sys.implementation)  # types.SimpleNamespace
 
@@ -99,3 +103,55 @@ def _one_by_one(unordered):
 def _submitted(job, pool, tasks, chunk, method):
     if isinstance(pool._quick_put, _HOOK):
         pool._quick_put.side.submitted(job._job, tasks, chunk, pool._processes, method)
+
+
+# ---- The start of a process
+#
+# Its time is recorded in the parent and in the process itself. Exceptions of these functions are
+# printed with their traceback, in which no frame of this module may appear.
+
+_in_startup = 0  # process id while its range "start-up" is open
+_run = None  # the current BaseProcess.run
+
+
+def patch_process(patches, module):
+    global _run
+    process = module.BaseProcess
+    patches.around(process, "start", ("self",), _starts, _started)
+    patches.around(process, "_bootstrap", ("self",), _is_bootstrapped)
+    patches.around(process, "run", ("self",), _runs)
+    _run = process.run
+
+
+def patch_spawn(patches, module):
+    patches.around(module, "_main", ("fd",), _begin)
+
+
+def _starts(process):
+    _START.push("start process", category="pool", payload=process._name)
+    return True
+
+
+def _started(*_ignored):
+    pop()
+
+
+def _is_bootstrapped(process, *_args, **_kwargs):
+    if type(process).run is _run:
+        _begin()
+    else:  # its own run() does not report its start
+        _runs()
+
+
+def _begin(*_args, **_kwargs):
+    global _in_startup
+    if _in_startup != os.getpid():
+        _in_startup = os.getpid()
+        _START_UP.push("start-up", category="pool")
+
+
+def _runs(*_ignored):
+    global _in_startup
+    if _in_startup == os.getpid():
+        pop()
+    _in_startup = 0

@@ -7,10 +7,10 @@ from pyannot._native import observed
 
 
 class Patches:
-    """The functions that were replaced, and those refused because they differ."""
+    """The functions that were replaced, and those left alone because they differ."""
 
     def __init__(self):
-        self.refused = []
+        self._refused = []
         self._done = []  # (owner, name, original, replacement)
 
     def around(self, where, name, parameters, before, after=None):
@@ -33,7 +33,7 @@ class Patches:
         function = vars(where).get(name)
         code = getattr(function, "__code__", None)
         if code is None or code.co_varnames[:code.co_argcount][:len(parameters)] != parameters:
-            self.refused.append(f"{where.__name__}.{name}")
+            self._refused.append(f"{where.__name__}.{name}")
             return
         wrapper = make(function)
         setattr(where, name, wrapper)
@@ -45,4 +45,8 @@ class Patches:
             where, name, function, wrapper = self._done.pop()
             if vars(where).get(name) is wrapper:
                 setattr(where, name, function)
-        self.refused.clear()
+        self._refused.clear()
+
+    def status(self):
+        """Returns the functions that were left alone because they differ, or ""."""
+        return f"left alone: {', '.join(self._refused)}" if self._refused else ""
