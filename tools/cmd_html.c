@@ -37,21 +37,23 @@ static int run_html(const struct cmd_call *call)
 #define AT(field) offsetof(struct html_values, field)
 
 static const struct option_spec html_options[] = {
+    OPTIONS_GROUP("what to write"),
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE; \"-\" is standard output; default: the recording's name with .html", NULL},
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {"title", 0, OPTION_TEXT, AT(title), "TEXT", "title; default: the program's name", NULL},
     {"compare", 0, OPTION_TEXT, AT(compare), "FILE",
      "what became better or worse since that recording: the tables of annot diff", NULL},
     {"data", 0, OPTION_FLAG, AT(data), NULL,
      "the data of the page alone, as JSON, to standard output", NULL},
     {"no-source", 0, OPTION_FLAG, AT(no_source), NULL, "without the text of source files", NULL},
+    OPTIONS_GROUP("of which part"),
     {"range", 'r', OPTION_TEXT, AT(selection.range), "NAME",
      "calls, functions and waits inside ranges of this name only; *, ? and [] as in a shell", NULL},
     SELECTION_PROCESS(AT(selection)),
     SELECTION_THREAD(AT(selection)),
     SELECTION_TIMES(AT(selection)),
     SELECTION_GIL(AT(selection)),
-    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {0},
 };
 
@@ -66,6 +68,8 @@ const struct cmd cmd_html = {
     .summary = "show a recording on one page in a browser",
     .usage = "[OPTIONS] [FILE]",
     .details = html_details,
+    .examples = "  annot html run.annot\n"
+                "  annot html --compare before.annot -o after.html after.annot\n",
     .options = html_options,
     .values_size = sizeof(struct html_values),
     .operands_min = 0,

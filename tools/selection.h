@@ -18,13 +18,9 @@ struct selection_values {
 
 /* Entries of an option table; `at` is the offset of the struct selection_values. */
 #define SELECTION_PROCESS(at)                                                                      \
-    {"process",   'p',                                                                             \
-     OPTION_TEXT, (at) + offsetof(struct selection_values, process),                               \
-     "PID|TEXT",  "only processes with this number, or with TEXT in their label",                  \
-     NULL},                                                                                        \
     {                                                                                              \
-        "pid", 0, OPTION_TEXT, (at) + offsetof(struct selection_values, process), "PID|TEXT",      \
-            "the same as --process", NULL                                                          \
+        "process", 'p', OPTION_TEXT, (at) + offsetof(struct selection_values, process),            \
+            "PID|TEXT", "only processes with this number, or with TEXT in their label", NULL       \
     }
 #define SELECTION_RANGE(at)                                                                        \
     {                                                                                              \

@@ -145,7 +145,7 @@ static int note_ranges(const char *ranges, struct trace *trace)
         size_t length = strcspn(ranges, ","), last = length;
         while (last > 0 && ranges[last - 1] != '.' && ranges[last - 1] != ':')
             last--;
-        snprintf(option, sizeof(option), "--range %.*s", (int)(length < 400 ? length : 400),
+        snprintf(option, sizeof(option), "--probe %.*s", (int)(length < 400 ? length : 400),
                  ranges);
         if (!has_function(trace, ranges + last, length - last))
             error = note(trace, option,

@@ -68,7 +68,7 @@ static void explain(const struct sampling *sampling, int error, struct sampler_r
     snprintf(told->reason, sizeof(told->reason), "%s", reason);
     snprintf(told->hint, sizeof(told->hint), "%s",
              sampling->sampler ? trace_string(sampling->trace, state->hint)->bytes
-                               : "annot record --range has probes from the beginning");
+                               : "annot record --probe has probes from the beginning");
 }
 
 static int answer(int fd, int error, const struct sampler_range_told *told, uint32_t sequence)

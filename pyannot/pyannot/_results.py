@@ -173,7 +173,8 @@ class Results:
         """Writes the samples as a flame graph to a file, which it replaces; returns its path.
 
         The file is a picture (SVG), or a page with display options if its name ends in ".html".
-        options: further options of `annot flame`, as in flame("x.svg", "--python"), not for pages.
+        options: further options of `annot flame`, as in flame("x.svg", "--python-only"),
+        not for pages.
         Raises RecordingError if there are no samples.
         """
         name = os.path.abspath(os.fspath(path))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The cost of a call that annot record --range makes a range, beside bpftrace's pair of probes.
+"""The cost of a call that annot record --probe makes a range, beside bpftrace's pair of probes.
 
     bench_probes.py BUILD [--json FILE]
 
@@ -34,7 +34,7 @@ def measure(build, work):
     program = str((build / "tests/bench/bench_probed").resolve())
     annot = [str((build / "tools/annot").resolve()), "record", "-q", "--sampling=none", "--force",
              "-o",
-             "probes.annot", "--range-budget", "10000", "--range", f"{program}:bench_probed", "--",
+             "probes.annot", "--probe-budget", "10000", "--probe", f"{program}:bench_probed", "--",
              program]
     bpftrace = shutil.which("bpftrace")
     pair = [bpftrace, "-e", PAIR.format(program), "-c", program]

@@ -29,7 +29,7 @@ static const char *const commands[] = {
     "cat --json FILE",
     "export -f chrome --force -o OUT FILE",
     "export -f folded --force -o OUT FILE",
-    "export -f folded --by thread --python --force -o OUT FILE",
+    "export -f folded --by thread --python-only --force -o OUT FILE",
     "export -f chrome --native --force -o OUT FILE",
     "export -f perfetto --scheduler --force -o /dev/null FILE",
     "export -f perfetto --force -o /dev/null FILE",

@@ -470,14 +470,14 @@ def flame_whole(annot, path, options):
 
 def check_flames(checks, annot, path, told, chosen):
     cpu_ns, off_ns = sum_of(told["threads"], "cpu_ns"), sum_of(told["waits"], "total_ns")
-    for options, expected in (((), cpu_ns), (("--lines",), cpu_ns), (("--python",), cpu_ns),
+    for options, expected in (((), cpu_ns), (("--lines",), cpu_ns), (("--python-only",), cpu_ns),
                               (("--off-cpu",), off_ns), (("--idle",), cpu_ns + off_ns),
                               (("--by", "thread"), cpu_ns), (("--inverted",), cpu_ns)):
         whole, parts = flame_whole(annot, path, [*options, *chosen])
         checks.equal(whole, expected, f"flame {' '.join(options)}")
         if "--inverted" not in options:  # narrow boxes are merged
             checks.equal(parts, whole, f"boxes of flame {' '.join(options)}", whole // 1_000_000)
-    for options in ((), ("--lines",), ("--python",), ("--by", "process")):
+    for options in ((), ("--lines",), ("--python-only",), ("--by", "process")):
         lines = run(annot, "export", "-f", "folded", "-o", "-", *options, *chosen,
                     path).splitlines()
         folded = 1000 * sum(int(line.rpartition(" ")[2]) for line in lines)

@@ -193,7 +193,7 @@ class Files(ResultsTest):
     for _ in range(2):  # they are replaced
         assert r.html("x.html") == os.path.abspath("x.html")
         if r.recording.sample_count:
-            assert r.flame("x.svg", "--python") == os.path.abspath("x.svg")
+            assert r.flame("x.svg", "--python-only") == os.path.abspath("x.svg")
             assert "spin" in open("x.svg").read()
     page = r.open()
     assert open(page).read() == open("x.html").read()

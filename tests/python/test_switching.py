@@ -109,7 +109,7 @@ class Switching(RecordingTest):
                     environment, output,
                     [interpreter.command, str(PROGRAM), str(self.folder), "4"])
                 self.assertIn("tracing functions exact",
-                              self.switch(environment, "--range", "switched_program:work"))
+                              self.switch(environment, "--probe", "switched_program:work"))
                 self.go(1)
                 self.switch(environment, "--trace-functions=off")
                 self.go(2)
@@ -209,7 +209,7 @@ class Switching(RecordingTest):
         self.assertEqual(self.counted(output), 2 * CALLS)
 
     def begin_attached(self, environment, output, *options, select="switched_program.py"):
-        if "--range" not in options:
+        if "--probe" not in options:
             options = ("--trace-functions=exact", "--trace-select", select, *options)
         recorder = self.start(
             [ANNOT, "attach", "--force", "-o", str(output), *options], environment,
@@ -232,7 +232,7 @@ class Switching(RecordingTest):
         environment = self.environment_of(path)
         output = self.folder / "one.annot"
         program = self.start_with_pyannot(interpreter, environment, 3)
-        recorder = self.begin_attached(environment, output, "--range", "switched_program:work",
+        recorder = self.begin_attached(environment, output, "--probe", "switched_program:work",
                                        str(program.pid))
         self.go(1)
         recorder.terminate()

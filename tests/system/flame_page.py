@@ -122,7 +122,7 @@ def check_all(check, annot, folder):
     """Needs the recording sampled.annot in the folder."""
     recording = folder / "sampled.annot"
     pictures = {"sampled": [], "ranges": ["--by", "range"], "native": ["--native"],
-                "lines": ["--lines", "--python"], "idle": ["--idle", "--by", "thread"],
+                "lines": ["--lines", "--python-only"], "idle": ["--idle", "--by", "thread"],
                 "waits": ["--off-cpu", "--inverted"]}
     with page_browser.browser() as browser:
         for name, options in pictures.items():

@@ -184,7 +184,7 @@ def lines_come_later_where_debug_information_was_apart(home):
           "lines without debug information")
     check(self_of(functions, "work") > 0, f"work has what was inlined into it: {functions}")
     for _ in range(2):  # the second time has no new names
-        home.run(ANNOT, "symbolize", "--debug-dir", folder, "--source", path).ok()
+        home.run(ANNOT, "symbolize", "--debug-dir", folder, "--add-source", path).ok()
         check_inlined(home, path, functions_of(home, path), "twist")
 
 

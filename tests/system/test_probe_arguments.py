@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Arguments of functions and static probes that annot record --range names.
+"""Arguments of functions and static probes that annot record --probe names.
 
 The programs call known functions with known values, built with and without optimisation. Each range
 must have the values of its call, by the names, types and places of the debug information, or the
@@ -16,7 +16,7 @@ import textwrap
 
 from harness import Skip, case, check, equal, go_program, main, program
 
-NO_LIMIT = ["--range-budget", "10000"]
+NO_LIMIT = ["--probe-budget", "10000"]
 VECTOR, GONE = "(in a vector register)", "(optimised out)"
 PARTS = "(in several parts)"
 
@@ -27,7 +27,7 @@ def needs_libdw():
 
 
 def record(home, *command, ranges, status=0):
-    words = [word for text in ranges for word in ("--range", text)]
+    words = [word for text in ranges for word in ("--probe", text)]
     done = home.record(*command, options=["--sampling=none", *words, *NO_LIMIT])
     if "CAP_BPF" in done.err_text or "eBPF" in done.err_text:
         raise Skip(done.err_text.splitlines()[0])
@@ -97,7 +97,7 @@ def what_cannot_be_known_is_said(home):
     refused.append((f"{stripped}:typed_all@small", "no debug information tells where \"small\""))
     for text, words in refused:
         path = home.work / "refused.annot"
-        done = home.annot("record", "-o", path, "--range", text, "--", "true")
+        done = home.annot("record", "-o", path, "--probe", text, "--", "true")
         equal(done.status, 125, f"status of {text}")
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
@@ -233,7 +233,7 @@ def probes_of_an_interpreter(home):
     ranges = [f"{python}:python:{begin}..{end}" for begin, end in (
         ("gc__start", "gc__done"), ("import__find__load__start", "import__find__load__done"))]
     words = [word for text in [*ranges, f"{python}:python:audit@event"]
-             for word in ("--range", text)]
+             for word in ("--probe", text)]
     done = home.record(python, "-S", home.work / "probed.py",
                        options=["--sampling=none", *words, *NO_LIMIT])
     if "CAP_BPF" in done.err_text or "has no static probe" in done.err_text:

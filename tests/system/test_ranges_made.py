@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Functions that become ranges in unchanged programs, by annot record --range.
+"""Functions that become ranges in unchanged programs, by annot record --probe.
 
 The programs call known functions a known number of times, in threads and a fork, recursively, left
 by longjmp, by exceptions, by tail calls; each call must be a range, on its own thread, as long as
@@ -16,7 +16,7 @@ import time
 
 from harness import ANNOT, Skip, case, check, equal, go_program, main, program
 
-NO_LIMIT = ["--range-budget", "10000"]
+NO_LIMIT = ["--probe-budget", "10000"]
 
 
 def counted(home, path):
@@ -30,7 +30,7 @@ def counted(home, path):
 
 
 def record(home, *command, ranges, options=(), status=0):
-    words = [word for text in ranges for word in ("--range", text)]
+    words = [word for text in ranges for word in ("--probe", text)]
     done = home.record(*command, options=["--sampling=none", *words, *options])
     if "CAP_BPF" in done.err_text or "eBPF" in done.err_text:
         raise Skip(done.err_text.splitlines()[0])
@@ -94,7 +94,7 @@ def attached_programs_too(home):
     file = program("target_probed")
     path = home.work / "attached.annot"
     process = home.start(file, "waits", stdin=subprocess.PIPE)
-    words = [word for name in CALLS if name != "main" for word in ("--range", f"*_probed:{name}")]
+    words = [word for name in CALLS if name != "main" for word in ("--probe", f"*_probed:{name}")]
     attach = home.start(ANNOT, "attach", "-v", "-o", path, *words, *NO_LIMIT, process.pid,
                         stderr=subprocess.PIPE, text=True)
     for line in attach.stderr:
@@ -122,11 +122,11 @@ def added_while_the_program_is_recorded(home):
             raise Skip(line)
         if "threads are sampled" in line or "added.annot" in line:
             break
-    refused = home.annot("set", "--range", f"{file}:no_such_function", path).ok(1)
+    refused = home.annot("set", "--probe", f"{file}:no_such_function", path).ok(1)
     check("no_such_function" in refused.err_text, f"why not: {refused.err_text}")
     for name in CALLS:
         if name != "main":
-            done = home.annot("set", "--range", f"{file}:{name}", path).ok()
+            done = home.annot("set", "--probe", f"{file}:{name}", path).ok()
             check("1 functions are ranges: each call of one takes about" in done.err_text,
                   f"no cost in {done.err_text}")
     process.communicate(b"\n")
@@ -141,7 +141,7 @@ def nothing_is_added_without_a_sampler(home):
     recorder = home.start(ANNOT, "record", "--sampling=none", "-o", path, "--", "sleep", "60")
     while b"unsampled.annot" not in home.annot("set").out:
         time.sleep(0.02)
-    done = home.annot("set", "--range", "/bin/sh:main", path)
+    done = home.annot("set", "--probe", "/bin/sh:main", path)
     done.ok(1)
     check("no sampler" in done.err_text, f"why not: {done.err_text}")
     recorder.terminate()
@@ -217,7 +217,7 @@ def static_probes_of_libraries(home):
 @case
 def what_is_hot_is_switched_off(home):
     file = program("target_probed")
-    little = ["--range-budget", "1"]  # a busy machine gives the program little of a processor
+    little = ["--probe-budget", "1"]  # a busy machine gives the program little of a processor
     done = record(home, file, "hot", ranges=[f"{file}:probed_target"], options=little)
     info = home.info(done.path)
     check("functions that were switched off" in info, f"not counted in {info}")
@@ -243,8 +243,8 @@ def what_cannot_be_probed_is_refused(home):
     refused.append((f"{file}:probed_work@1", "probed_work is a range already"))
     for text, words in refused:
         path = home.work / "refused.annot"
-        first = ["--range", f"{file}:probed_work"] if "already" in words else []
-        done = home.annot("record", "-o", path, *first, "--range", text, "--", "true")
+        first = ["--probe", f"{file}:probed_work"] if "already" in words else []
+        done = home.annot("record", "-o", path, *first, "--probe", text, "--", "true")
         equal(done.status, 125, f"status of {text}")
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
@@ -258,7 +258,7 @@ def names_that_are_spelt_like_it_are_hints(home):
     for text, word in ((f"{file}:probed_wrok", "probed_work"),
                        (f"{file}:Probed_Work", "probed_work"), (f"{thrown}:throw", "throws"),
                        (f"{thrown}:probed::worker::throw", "throws")):
-        done = home.annot("record", "-o", "x.annot", "--range", text, "--", "true")
+        done = home.annot("record", "-o", "x.annot", "--probe", text, "--", "true")
         equal(done.status, 125, f"status of {text}")
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
@@ -271,11 +271,11 @@ def ranges_without_effect_are_said(home):
     file = program("target_probed")
     for text, said in (("nosuch-lib*.so:foo", "no such function was loaded"),
                        (f"{program('target_thrown')}:main", "it was not called")):
-        done = home.record(file, "calls", options=["--sampling=none", "--range", text])
+        done = home.record(file, "calls", options=["--sampling=none", "--probe", text])
         if "CAP_BPF" in done.err_text:
             raise Skip(done.err_text)
         words = " ".join(done.err_text.split())
-        check(f"option without effect: --range {text}: {said}" in words, done.err_text)
+        check(f"option without effect: --probe {text}: {said}" in words, done.err_text)
         check("nothing lost" not in words, done.err_text)
 
 

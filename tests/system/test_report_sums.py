@@ -405,7 +405,7 @@ def check_all(home, path):
     check_json(told, truth)
     check_printers(home, path, told)
     for options in ((), ("--by", "thread"), ("--sort", "total"), ("--all",),
-                    ("--limit", "1", "--functions", "1")):
+                    ("--limit", "1", "--function-rows", "1")):
         text = home.run(ANNOT, "report", "--wide", *options, path).ok().out.decode()
         check_text(text, told, options != ("--all",))
     check_flames(home, path, told, truth)

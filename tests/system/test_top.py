@@ -291,7 +291,7 @@ def one_process_of_several(home):
 def all_processes(home):
     need_bpf(home)
     other = home.start("sleep", "60")
-    told = top(home, "--all", "-d", "1", timeout=120)
+    told = top(home, "--all-processes", "-d", "1", timeout=120)
     row = row_of(told["processes"], pid=other.pid)
     near(row["waiting_ns"] / told["top"]["duration_ns"], 1, 0.3, "what sleep waits")
     other.kill()
@@ -302,7 +302,7 @@ def all_processes(home):
 def what_is_not_there_or_not_allowed(home):
     home.annot("top", "999999", "--once").complains(1, "no process 999999")
     home.annot("top").complains(2, "which process")
-    home.annot("top", "--all", "1", "--once").complains(2, "--all")
+    home.annot("top", "--all-processes", "1", "--once").complains(2, "--all-processes")
     home.annot("top", "1", "--once", "--sort", "nothing").complains(2, "no column")
     home.annot("top", "1").complains(2, "no terminal", "--once")
     home.annot("top", "--once", "--", "no-such-command").complains(127, "command not found")

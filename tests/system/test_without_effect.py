@@ -124,21 +124,21 @@ def gpus_without_a_driver(home):
 @case
 def ranges_of_python_functions_that_are_not_there(home):
     command = python(home)
-    is_idle(home, *command, options=["--range", "work:wrok"],
-            said="--range work:wrok: no function of that name was called")
-    is_idle(home, *command, options=["--range", "json:dump_s", "--range", "work:work"],
-            said="--range json:dump_s: no function of that name was called")
-    is_idle(home, "true", options=["--range", "work:work"],
-            said="--range work:work: no Python process loaded pyannot")
-    found = has_effect(home, *command, options=["--range", "work:work"])
+    is_idle(home, *command, options=["--probe", "work:wrok"],
+            said="--probe work:wrok: no function of that name was called")
+    is_idle(home, *command, options=["--probe", "json:dump_s", "--probe", "work:work"],
+            said="--probe json:dump_s: no function of that name was called")
+    is_idle(home, "true", options=["--probe", "work:work"],
+            said="--probe work:work: no Python process loaded pyannot")
+    found = has_effect(home, *command, options=["--probe", "work:work"])
     check("defines no function" not in found.err_text, found.err_text)
-    result = recorded(home, *command, options=["--range", "__main__:work"])
-    check("hint: --range work:work means the script's" in result.err_text, result.err_text)
-    result = said_before(home, ["--range", "work:Class.wrok"], *command,
+    result = recorded(home, *command, options=["--probe", "__main__:work"])
+    check("hint: --probe work:work means the script's" in result.err_text, result.err_text)
+    result = said_before(home, ["--probe", "work:Class.wrok"], *command,
                          said='work.py defines no function "wrok"')
     check("hint: did you mean work?" in result.err_text, result.err_text)
-    refused = home.annot("record", "-o", "x.annot", "--range", "./work.py:work", "--", *command)
-    refused.complains(125, "named by their module", "--range work:work")
+    refused = home.annot("record", "-o", "x.annot", "--probe", "./work.py:work", "--", *command)
+    refused.complains(125, "named by their module", "--probe work:work")
 
 
 @case
@@ -147,9 +147,9 @@ def ranges_of_a_stripped_library(home):
     source, library = home.work / "lib.c", home.work / "libwork.so"
     source.write_text("int compute(int a) { return a + 1; }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-s", "-o", library, source], check=True)
-    refused = home.annot("record", "-o", "x.annot", "--range", f"{library}:computte", "--", "true")
+    refused = home.annot("record", "-o", "x.annot", "--probe", f"{library}:computte", "--", "true")
     refused.complains(125, "is stripped, and exports no function", "did you mean compute?")
-    refused = home.annot("record", "-o", "x.annot", "--range", f"{library}:zzzz", "--", "true")
+    refused = home.annot("record", "-o", "x.annot", "--probe", f"{library}:zzzz", "--", "true")
     refused.complains(125, "is stripped, and exports no function", "install its debug symbols")
 
 

@@ -535,7 +535,7 @@ static const struct option_spec options[] = {
      "default NAME-PID-YYYYmmdd-HHMMSS.annot here",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct attach_values, force), NULL,
-     "overwrite FILE if it exists", NULL},
+     "replace an existing file", NULL},
     TALK_OPTIONS(offsetof(struct attach_values, talk)),
     OPTIONS_GROUP("when to record"),
     {"duration", 'd', OPTION_TIME, offsetof(struct attach_values, duration_ns), "TIME",

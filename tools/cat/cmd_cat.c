@@ -158,7 +158,9 @@ static int run_cat(const struct cmd_call *call)
 }
 
 static const struct option_spec cat_options[] = {
+    OPTIONS_GROUP("what to print"),
     LINE_OPTIONS(offsetof(struct cat_values, lines)),
+    OPTIONS_GROUP("of which part"),
     SELECTION_RANGE(offsetof(struct cat_values, selection)),
     SELECTION_PROCESS(offsetof(struct cat_values, selection)),
     SELECTION_THREAD(offsetof(struct cat_values, selection)),
@@ -175,6 +177,9 @@ const struct cmd cmd_cat = {
     "With --json it is an object, with times in nanoseconds; annot-cat(1) lists the keys.\n"
     "\n"
     "exit status: 0; 1 if the recording could not be read or is damaged; 2 wrong command line\n",
+    .examples = "  annot cat -c run.annot\n"
+                "  annot cat --samples --from 2s --to 3s run.annot\n"
+                "  annot cat --json --name 'load*' run.annot\n",
     .options = cat_options,
     .values_size = sizeof(struct cat_values),
     .operands_min = 0,

@@ -336,9 +336,11 @@ static int run_tail(const struct cmd_call *call)
 }
 
 static const struct option_spec tail_options[] = {
-    {"lines", 'n', OPTION_COUNT, offsetof(struct tail_values, count), "N",
-     "lines of what was recorded before", "10"},
+    OPTIONS_GROUP("what to print"),
     LINE_OPTIONS(offsetof(struct tail_values, lines)),
+    {"limit", 'n', OPTION_COUNT, offsetof(struct tail_values, count), "N",
+     "lines of what was recorded before", "10"},
+    OPTIONS_GROUP("of which part"),
     SELECTION_RANGE(offsetof(struct tail_values, selection)),
     SELECTION_PROCESS(offsetof(struct tail_values, selection)),
     SELECTION_THREAD(offsetof(struct tail_values, selection)),
@@ -356,6 +358,8 @@ const struct cmd cmd_tail = {
         "\n"
         "exit status: 0; 1 if the recording could not be read or has no end; 2 wrong command\n"
         "line\n",
+    .examples = "  annot tail\n"
+                "  annot tail -n 0 -c --name 'request*' server.annot\n",
     .options = tail_options,
     .values_size = sizeof(struct tail_values),
     .operands_min = 0,

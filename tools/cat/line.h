@@ -126,9 +126,9 @@ struct line_values {
          OPTION_FLAG, (at) + offsetof(struct line_values, samples),                                \
          NULL,        "also print samples and waits, with stacks",                                 \
          NULL},                                                                                    \
-        {"python",    0,                                                                           \
-         OPTION_FLAG, (at) + offsetof(struct line_values, python),                                 \
-         NULL,        "only Python functions in stacks",                                           \
+        {"python-only", 0,                                                                         \
+         OPTION_FLAG,   (at) + offsetof(struct line_values, python),                               \
+         NULL,          "only Python functions in stacks",                                         \
          NULL},                                                                                    \
     {                                                                                              \
         "name", 0, OPTION_TEXT, (at) + offsetof(struct line_values, name), "NAME",                 \

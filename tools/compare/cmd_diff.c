@@ -260,13 +260,15 @@ static int run_diff(const struct cmd_call *call)
 }
 
 static const struct option_spec diff_options[] = {
+    OPTIONS_GROUP("limits, rows and columns"),
     COMPARE_OPTIONS(offsetof(struct diff_values, compare), 'n'),
+    OPTIONS_GROUP("a picture"),
     {"flame", 'f', OPTION_TEXT, offsetof(struct diff_values, flame), "FILE",
      "also write a flame graph of both: blue-green where B has less, red-brown where it has "
      "more",
      NULL},
-    {"force", 0, OPTION_FLAG, offsetof(struct diff_values, force), NULL,
-     "overwrite this FILE if it exists", NULL},
+    {"force", 0, OPTION_FLAG, offsetof(struct diff_values, force), NULL, "replace an existing file",
+     NULL},
     {0},
 };
 
@@ -281,6 +283,9 @@ const struct cmd cmd_diff = {
     .summary = "compare recordings: what changed, and how sure that is",
     .usage = "[OPTIONS] RECORDING... [vs] RECORDING...",
     .details = diff_details,
+    .examples = "  annot diff before.annot after.annot\n"
+                "  annot diff --all --flame diff.html before.annot after.annot\n"
+                "  annot diff --fail-if 'load > +5%' before.annot after.annot\n",
     .options = diff_options,
     .values_size = sizeof(struct diff_values),
     .operands_min = 2,

@@ -402,6 +402,7 @@ static int run_stat(const struct cmd_call *call)
 #define AT(field) offsetof(struct stat_values, field)
 
 static const struct option_spec stat_options[] = {
+    OPTIONS_GROUP("what to run"),
     {"runs", 'n', OPTION_COUNT, AT(runs), "N", "runs of each command", "10"},
     {"warmup", 0, OPTION_COUNT, AT(warmup), "N", "runs of each before these, which do not count",
      "1"},
@@ -410,6 +411,10 @@ static const struct option_spec stat_options[] = {
      NULL},
     {"vary", 0, OPTION_LIST, AT(vary), "NAME=V,V,...",
      "run the command with each value in place of {NAME}; several of them: each combination", NULL},
+    {"show-output", 0, OPTION_FLAG, AT(shown), NULL, "show what the commands print", NULL},
+    {"ignore-failure", 'i', OPTION_FLAG, AT(failures), NULL,
+     "also count runs that end with an exit status other than 0", NULL},
+    OPTIONS_GROUP("what to record"),
     {"no-record", 0, OPTION_FLAG, AT(no_record), NULL,
      "wall time, CPU time and memory alone: nothing is recorded, nothing slows the command down",
      NULL},
@@ -417,15 +422,14 @@ static const struct option_spec stat_options[] = {
      "keep the recordings, in a folder for each variant: DIR/A and DIR/B", NULL},
     {"rate", 'r', OPTION_TEXT, AT(rate), "HZ", "samples per second, as annot record has it", NULL},
     OFF_CPU_OPTION(AT(waits)),
-    OFF_CPU_DETAIL_OPTIONS(AT(waits)),
     {"sampling", 0, OPTION_CHOICE, AT(sampling), "bpf|remote|none",
      "the best way of sampling to try, as annot record has it; none: annotations only", NULL},
     {"python", 0, OPTION_TEXT, AT(python), "LIST", "what to observe in Python, as annot record",
      NULL},
-    {"show-output", 0, OPTION_FLAG, AT(shown), NULL, "what the commands print is shown", NULL},
-    {"ignore-failure", 'i', OPTION_FLAG, AT(failures), NULL,
-     "runs that end with an exit status other than 0 count, too", NULL},
+    OPTIONS_GROUP("limits, rows and columns"),
     COMPARE_OPTIONS(AT(compare), 0),
+    OPTIONS_MORE_GROUP("waits"),
+    OFF_CPU_DETAIL_OPTIONS(AT(waits)),
     {0},
 };
 
@@ -441,6 +445,9 @@ const struct cmd cmd_stat = {
     .summary = "run variants of a command several times, in turn, and compare",
     .usage = "[OPTIONS] COMMAND [ARGUMENT...] [--vs COMMAND [ARGUMENT...]]...",
     .details = stat_details,
+    .examples = "  annot stat -- ./solve input\n"
+                "  annot stat --vs './solve --fast input' -- ./solve input\n"
+                "  annot stat -n 5 --vary workers=1,2,4 -- python3 job.py --workers {workers}\n",
     .options = stat_options,
     .values_size = sizeof(struct stat_values),
     .operands_min = 1,

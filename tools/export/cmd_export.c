@@ -553,6 +553,9 @@ const struct cmd cmd_export = {
     .summary = "write a recording in the format of another viewer",
     .usage = "[OPTIONS] [FILE]",
     .details = RECORDING_CHOICE_HELP,
+    .examples = "  annot export -o run.pftrace run.annot\n"
+                "  annot export -f folded -o - run.annot\n"
+                "  annot export -f otlp -o https://collector:4318 run.annot\n",
     .make_options = export_options_of_all,
     .print_details = print_formats,
     .values_size = sizeof(struct export_values),

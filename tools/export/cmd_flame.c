@@ -83,6 +83,9 @@ const struct cmd cmd_flame = {
     .summary = "draw the samples of a recording as a flame graph",
     .usage = "[OPTIONS] [FILE]",
     .details = flame_details,
+    .examples = "  annot flame run.annot\n"
+                "  annot flame --off-cpu -o waits.svg run.annot\n"
+                "  annot flame --range load --python-only -o load.svg run.annot\n",
     .make_options = export_options_of_flame,
     .values_size = sizeof(struct export_values),
     .operands_min = 0,

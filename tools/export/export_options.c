@@ -41,6 +41,10 @@ struct spec_list {
     char formats[EXPORT_FORMATS_SIZE];
 };
 
+static const struct option_spec write_group = OPTIONS_GROUP("what to write");
+static const struct option_spec draw_group = OPTIONS_GROUP("what to draw");
+static const struct option_spec format_group = OPTIONS_MORE_GROUP("options of single formats");
+
 static const struct option_spec formats_only[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE (ctf: a folder), compressed if it ends in .gz; \"-\" is standard output; "
@@ -48,12 +52,14 @@ static const struct option_spec formats_only[] = {
      "https://... pushes otlp or pprof to a server; default: the recording's name with the "
      "format's extension",
      NULL},
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {"list", 0, OPTION_FLAG, AT(list), NULL,
      "list the formats: extension, what they carry, what opens them", NULL},
     {0},
 };
 
 static const struct option_spec flame_only[] = {
+    OPTIONS_GROUP("what to write"),
     {"format", 'f', OPTION_CHOICE, AT(format), "html|svg",
      "a page, or a picture; default: by the extension of the output, else html, but svg if an "
      "option asks for what only a picture has",
@@ -62,16 +68,17 @@ static const struct option_spec flame_only[] = {
      "write to FILE; \"-\" is standard output; default: the recording's name with .flame.html "
      "or .svg",
      NULL},
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {0},
 };
 
 static const struct option_spec all_formats[] = {
+    OPTIONS_GROUP("of which part"),
     SELECTION_RANGE(AT(selection)),
     SELECTION_PROCESS(AT(selection)),
     SELECTION_THREAD(AT(selection)),
     SELECTION_GIL(AT(selection)),
     SELECTION_TIMES(AT(selection)),
-    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {0},
 };
 
@@ -117,15 +124,17 @@ const struct option_spec *export_options_of_all(void)
     if (list.count > 0)
         return list.specs;
     export_list_formats("|", false, list.formats);
+    list.specs[list.count++] = write_group;
     list.specs[list.count++] = (struct option_spec){
         "format",      'f',
         OPTION_CHOICE, AT(format),
         list.formats,  "the format; default: by the extension of the output, else perfetto; one of",
         NULL};
     append(&list, formats_only);
+    append(&list, all_formats);
+    list.specs[list.count++] = format_group;
     for (const struct exporter *const *at = exporters; *at; at++)
         append_own(&list, *at, false);
-    append(&list, all_formats);
     return list.specs;
 }
 
@@ -135,6 +144,7 @@ const struct option_spec *export_options_of_flame(void)
     if (list.count > 0)
         return list.specs;
     append(&list, flame_only);
+    list.specs[list.count++] = draw_group;
     append_own(&list, &export_svg, true);
     append(&list, all_formats);
     return list.specs;

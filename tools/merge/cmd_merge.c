@@ -392,7 +392,7 @@ static const struct option_spec merge_options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct merge_values, output), "FILE",
      "what to write; the recordings stay where they are", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct merge_values, force), NULL,
-     "overwrite FILE if it exists", NULL},
+     "replace an existing file", NULL},
     {"clock-error", 0, OPTION_TIME, offsetof(struct merge_values, clock_error_ns), "TIME",
      "the hosts' wall clocks differ by at most TIME", NULL},
     {"offset", 0, OPTION_LIST, offsetof(struct merge_values, offsets), "HOST=NS±NS",

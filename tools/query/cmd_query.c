@@ -263,22 +263,25 @@ static int run_query(const struct cmd_call *call)
 #define AT(field) offsetof(struct query_values, field)
 
 static const struct option_spec query_options[] = {
+    OPTIONS_GROUP("the query"),
+    {"file", 'f', OPTION_TEXT, AT(file), "FILE", "read the query from FILE; \"-\": standard input",
+     NULL},
+    {"schema", 0, OPTION_FLAG, AT(schema), NULL, "list tables, columns and functions", NULL},
+    {"memory", 0, OPTION_SIZE, AT(memory), "SIZE", "memory that SQL may use", "256M"},
+    OPTIONS_GROUP("what to write"),
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "a JSON object a line for each row", NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma-separated values, with a line of names", NULL},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE: x.csv, x.jsonl; \"-\" is standard output", NULL},
-    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing output", NULL},
-    {"file", 'f', OPTION_TEXT, AT(file), "FILE", "read the query from FILE; \"-\": standard input",
-     NULL},
-    {"schema", 0, OPTION_FLAG, AT(schema), NULL, "list tables, columns and functions", NULL},
+    {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
+    {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",
+     "colours (default: auto, on a terminal unless NO_COLOR is set)", NULL},
+    {"wide", 'w', OPTION_FLAG, AT(wide), NULL, "whole texts, whatever the terminal's width", NULL},
+    OPTIONS_GROUP("of which part"),
     SELECTION_RANGE(AT(selection)),
     SELECTION_PROCESS(AT(selection)),
     SELECTION_THREAD(AT(selection)),
     SELECTION_TIMES(AT(selection)),
-    {"memory", 0, OPTION_SIZE, AT(memory), "SIZE", "memory that SQL may use", "256M"},
-    {"color", 0, OPTION_CHOICE, AT(color), "auto|always|never",
-     "colours (default: auto, on a terminal unless NO_COLOR is set)", NULL},
-    {"wide", 'w', OPTION_FLAG, AT(wide), NULL, "whole texts, whatever the terminal's width", NULL},
     {0},
 };
 
@@ -295,6 +298,10 @@ const struct cmd cmd_query = {
     .summary = "ask a recording with SQL",
     .usage = "[OPTIONS] [FILE] SQL",
     .details = query_details,
+    .examples =
+        "  annot query --schema\n"
+        "  annot query run.annot 'select name, count(*), sum(dur_ns) from ranges group by 1'\n"
+        "  annot query --csv -o calls.csv run.annot 'select * from calls'\n",
     .options = query_options,
     .values_size = sizeof(struct query_values),
     .operands_min = 0,

@@ -421,7 +421,7 @@ static const struct option_spec options[] = {
      "default CMD-YYYYmmdd-HHMMSS.annot here",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,
-     "overwrite FILE if it exists", NULL},
+     "replace an existing file", NULL},
     {"open", 0, OPTION_FLAG, offsetof(struct record_values, open), NULL,
      "show the recording in the browser once it is complete, as annot open does", NULL},
     TALK_OPTIONS(offsetof(struct record_values, talk)),
@@ -472,7 +472,7 @@ const struct cmd cmd_record = {
     .examples = "  annot record train.py --epochs 2\n"
                 "  annot record -o run.html --open -m pytest tests\n"
                 "  annot record --off-cpu --trace-functions -o run.annot -- ./service --port 8080\n"
-                "  annot record --range ./service:handle_request -- ./service\n",
+                "  annot record --probe ./service:handle_request -- ./service\n",
     .options = options,
     .values_size = sizeof(struct record_values),
     .operands_min = 1,

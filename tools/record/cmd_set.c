@@ -318,17 +318,21 @@ static int run_set(const struct cmd_call *call)
 }
 
 static const struct option_spec options[] = {
+    OPTIONS_GROUP("which recording"),
+    {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
+     "the recording of this process; tracing is switched in this process only", NULL},
+    OPTIONS_GROUP("which events"),
     FILTER_OPTIONS(offsetof(struct set_values, filter)),
     {"reset", 0, OPTION_FLAG, offsetof(struct set_values, reset), NULL,
      "remove all rules first, so that everything is recorded", NULL},
-    {"gpu", 0, OPTION_CHOICE, offsetof(struct set_values, gpu), "on|off|window",
-     "record GPUs from now on, or not, or as --gpu-window said", NULL},
     RANGE_OPTION(offsetof(struct set_values, ranges)),
+    {"gpu-window", 0, OPTION_CHOICE, offsetof(struct set_values, gpu), "on|off|window",
+     "when to record GPUs: from now on, not at all, or in the window of annot record", NULL},
+    OPTIONS_GROUP("Python"),
     TRACING_OPTIONS(offsetof(struct set_values, trace)),
+    OPTIONS_MORE_GROUP("Python tracing details"),
     TRACING_FLAG(offsetof(struct set_values, trace), "off", off, "stop recording calls"),
     TRACING_DETAIL_OPTIONS(offsetof(struct set_values, trace)),
-    {"pid", 'p', OPTION_TEXT, offsetof(struct set_values, pid), "PID",
-     "the recording of this process; tracing is switched in this process alone", NULL},
     {0},
 };
 
@@ -339,6 +343,9 @@ const struct cmd cmd_set = {
     .details =
         "Without a name, the only recording in progress is used. Without an option that changes\n"
         "something, the rules in force are printed.\n",
+    .examples = "  annot set --enable io --disable io/noise\n"
+                "  annot set --probe ./server:handle_request\n"
+                "  annot set -p 4711 --trace-functions=aggregate\n",
     .options = options,
     .values_size = sizeof(struct set_values),
     .operands_min = 0,

@@ -85,7 +85,7 @@ static const struct option_spec options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct snapshot_values, output), "FILE",
      "the recording; default snapshot-YYYYmmdd-HHMMSS.annot here", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct snapshot_values, force), NULL,
-     "overwrite FILE if it exists", NULL},
+     "replace an existing file", NULL},
     {"pid", 'p', OPTION_COUNT, offsetof(struct snapshot_values, pid), "PID", "only this process",
      NULL},
     {0},

@@ -64,8 +64,8 @@ static int fail_source(const char *spec, int status)
     while (begin > 0 && spec[begin - 1] != '/')
         begin--;
     return cmd_fail(status,
-                    "option --range %s: functions of Python are named by their module\n"
-                    "--range %.*s%s",
+                    "option --probe %s: functions of Python are named by their module\n"
+                    "--probe %.*s%s",
                     spec, (int)(length - begin - 3), spec + begin, spec + length);
 }
 
@@ -73,7 +73,7 @@ int range_check(const struct range_values *values, const struct sampling_values 
                 int status)
 {
     if (values->budget > BUDGET_MAX)
-        return cmd_fail(status, "option --range-budget: at most %d percent of a processor",
+        return cmd_fail(status, "option --probe-budget: at most %d percent of a processor",
                         BUDGET_MAX);
     bool is_native = false;
     for (uint32_t i = 0; i < values->specs.count; i++)
@@ -82,7 +82,7 @@ int range_check(const struct range_values *values, const struct sampling_values 
     for (uint32_t i = 0; i < values->specs.count; i++)
         is_native |= !is_python(values->specs.items[i].text, NULL);
     if (is_native && sampling_rung_max(sampling->rung) == SAMPLING_REMOTE)
-        return cmd_fail(status, "option --range: only with eBPF, which --sampling %s leaves out",
+        return cmd_fail(status, "option --probe: only with eBPF, which --sampling %s leaves out",
                         sampling->rung);
     return 0;
 }
@@ -109,8 +109,8 @@ static int refuse(const char *spec, int error, const struct sampler_range_told *
 {
     const char *reason = told->reason[0] ? told->reason : strerror(-error);
     return told->hint[0]
-               ? cmd_fail(CMD_FAILED, "option --range %s: %s\n%s", spec, reason, told->hint)
-               : cmd_fail(CMD_FAILED, "option --range %s: %s", spec, reason);
+               ? cmd_fail(CMD_FAILED, "option --probe %s: %s\n%s", spec, reason, told->hint)
+               : cmd_fail(CMD_FAILED, "option --probe %s: %s", spec, reason);
 }
 
 static int fail(const struct collector *collector, const char *spec, int error,
@@ -204,14 +204,14 @@ static int fail_asked(const char *spec, int error, const struct sampler_range_to
     if (told->reason[0] == 0 && error == -ENOENT)
         return cmd_fail(CMD_FAILED, "the recording has just ended");
     if (error == -EBUSY)
-        return cmd_fail(CMD_FAILED, "option --range %s: another one is being added\ntry again",
+        return cmd_fail(CMD_FAILED, "option --probe %s: another one is being added\ntry again",
                         spec);
     if (error == -EPROTONOSUPPORT)
-        return cmd_fail(CMD_FAILED, "option --range %s: the annot that records is older", spec);
+        return cmd_fail(CMD_FAILED, "option --probe %s: the annot that records is older", spec);
     if (error == -EINPROGRESS)
         return cmd_fail(
             CMD_FAILED,
-            "option --range %s: no answer yet\nif the annot that records is stopped, it "
+            "option --probe %s: no answer yet\nif the annot that records is stopped, it "
             "puts the probes when it runs again",
             spec);
     return refuse(spec, error, told);

@@ -22,7 +22,7 @@ struct range_values {
  * alone, that of its list. */
 #define RANGE_OPTION(at)                                                                           \
     {                                                                                              \
-        "range", 0, OPTION_LIST, (at), "FILE:FUNCTION",                                            \
+        "probe", 0, OPTION_LIST, (at), "FILE:FUNCTION",                                            \
             "make calls of a function ranges, in a program as it is; patterns find several; or "   \
             "FILE:PROVIDER:BEGIN..END: what lies between two static probes; "                      \
             "FILE:PROVIDER:PROBE: marks",                                                          \
@@ -32,8 +32,8 @@ struct range_values {
 #define RANGE_OPTIONS(at)                                                                          \
     RANGE_OPTION((at) + offsetof(struct range_values, specs)),                                     \
     {                                                                                              \
-        "range-budget", 0, OPTION_NUMBER, (at) + offsetof(struct range_values, budget), "PERCENT", \
-            "switch off ranges that --range makes when they take more of a processor", "5"         \
+        "probe-budget", 0, OPTION_NUMBER, (at) + offsetof(struct range_values, budget), "PERCENT", \
+            "switch off ranges that --probe makes when they take more of a processor", "5"         \
     }
 
 /* 0, or a message was printed: returns `status`. */

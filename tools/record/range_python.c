@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks, before the program starts, that the source of a Python module defines the functions of
- * --range. Only files that are certain to be the module are read: the script, or one below the
+ * --probe. Only files that are certain to be the module are read: the script, or one below the
  * working directory. See range_python.h. */
 #include "range_python.h"
 
@@ -69,7 +69,7 @@ static bool warn_of_main(const char *spec, size_t length, char **argv)
         argv++;
     const char *base = *argv ? text_base_name(*argv) : NULL;
     if (base)
-        cmd_note("range %s: no module is called so\n--range %.*s%s means the script's", spec,
+        cmd_note("range %s: no module is called so\n--probe %.*s%s means the script's", spec,
                  (int)(strlen(base) - strlen(".py")), base, spec + length);
     return base != NULL;
 }

@@ -181,7 +181,8 @@ static bool limits_functions(const struct cmd_call *call)
 {
     const struct report_values *values = call->values;
     return values->callers || values->python || values->native ||
-           (options_given(call->options, "limit") && !options_given(call->options, "functions"));
+           (options_given(call->options, "limit") &&
+            !options_given(call->options, "function-rows"));
 }
 
 /* Makes and prints the report of an open recording: 0, -errno, or the exit status after a printed
@@ -299,7 +300,7 @@ static const struct option_spec report_options[] = {
      "CPU time; "
      "annot info lists the names",
      NULL},
-    {"python", 0, OPTION_FLAG, AT(python), NULL,
+    {"python-only", 0, OPTION_FLAG, AT(python), NULL,
      "Python functions alone, with the native code that they call", NULL},
     {"native", 0, OPTION_FLAG, AT(native), NULL, "all functions alone, native ones by themselves",
      NULL},
@@ -308,7 +309,7 @@ static const struct option_spec report_options[] = {
      "sort all tables by a column (default: self)", NULL},
     {"by", 'b', OPTION_CHOICE, AT(by), by_words, "one row of ranges per (default: path)", NULL},
     {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows per table; 0 shows all", "10"},
-    {"functions", 0, OPTION_COUNT, AT(functions), "N",
+    {"function-rows", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},
     {"wide", 'w', OPTION_FLAG, AT(wide), NULL,
      "all columns and whole names, whatever the terminal's width", NULL},

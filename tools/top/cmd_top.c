@@ -173,10 +173,13 @@ static int check(const struct top_values *values, const struct cmd_call *call, b
     if (status == 0)
         status = python_check(&values->python, CMD_MISUSE);
     if (status == 0 && values->all && (call->operand_count > 0 || values->pids))
-        return cmd_fail(CMD_MISUSE, "--all looks at all processes\nname some, or say --all");
+        return cmd_fail(
+            CMD_MISUSE,
+            "--all-processes looks at all processes\nname some, or use --all-processes");
     if (status == 0 && !values->all && !values->pids && call->operand_count == 0)
-        return cmd_fail(CMD_MISUSE, "which process?\nannot top PID, annot top --all, or annot top "
-                                    "-- COMMAND");
+        return cmd_fail(CMD_MISUSE,
+                        "which process?\nannot top PID, annot top --all-processes, or annot top "
+                        "-- COMMAND");
     if (status == 0 && (values->interval_ns <= 0 || values->window_ns <= 0))
         return cmd_fail(CMD_MISUSE, "--interval and --window must be above 0");
     if (status == 0 && !once && (!isatty(STDOUT_FILENO) || !getenv("TERM")))
@@ -226,11 +229,13 @@ static int run_top(const struct cmd_call *call)
 }
 
 static const struct option_spec top_options[] = {
+    OPTIONS_GROUP("which programs"),
     {"pid", 'p', OPTION_TEXT, offsetof(struct top_values, pids), "PID[,PID...]",
      "the processes, instead of operands", NULL},
-    {"all", 'a', OPTION_FLAG, offsetof(struct top_values, all), NULL, "look at all processes",
-     NULL},
-    {"view", 'v', OPTION_CHOICE, offsetof(struct top_values, view), TOP_KIND_WORDS,
+    {"all-processes", 'a', OPTION_FLAG, offsetof(struct top_values, all), NULL,
+     "look at all processes", NULL},
+    OPTIONS_GROUP("what to show"),
+    {"show", 0, OPTION_CHOICE, offsetof(struct top_values, view), TOP_KIND_WORDS,
      "what is shown first", "functions"},
     {"window", 'w', OPTION_TIME, offsetof(struct top_values, window_ns), "TIME",
      "numbers are of the last TIME, a minute at most", "10s"},
@@ -242,6 +247,7 @@ static const struct option_spec top_options[] = {
      "show only rows with this text", NULL},
     {"interval", 'i', OPTION_TIME, offsetof(struct top_values, interval_ns), "TIME",
      "draw anew after TIME", "1s"},
+    OPTIONS_GROUP("a table instead of the screen"),
     {"once", 0, OPTION_FLAG, offsetof(struct top_values, once), NULL,
      "print one table after --duration, and end", NULL},
     {"json", 0, OPTION_FLAG, offsetof(struct top_values, json), NULL,
@@ -250,13 +256,15 @@ static const struct option_spec top_options[] = {
      "end after TIME; with --once and --json 3 s unless given", NULL},
     {"limit", 'n', OPTION_COUNT, offsetof(struct top_values, limit), "N", "with --once: rows",
      "20"},
-    {"stacks", 0, OPTION_COUNT, offsetof(struct top_values, stacks), "N",
-     "begin anew once more than N different stacks were seen", "262144"},
+    OPTIONS_GROUP("samples and waits"),
     RATE_OPTION(offsetof(struct top_values, sampling)),
     OFF_CPU_OPTION(offsetof(struct top_values, sampling)),
-    OFF_CPU_DETAIL_OPTIONS(offsetof(struct top_values, sampling)),
     {"sampling", 0, OPTION_CHOICE, offsetof(struct top_values, sampling.rung), "bpf|remote",
      "the best way of sampling to try: eBPF, or reading memory from outside (remote)", "bpf"},
+    OPTIONS_MORE_GROUP("sampling and Python details"),
+    OFF_CPU_DETAIL_OPTIONS(offsetof(struct top_values, sampling)),
+    {"stacks", 0, OPTION_COUNT, offsetof(struct top_values, stacks), "N",
+     "begin anew once more than N different stacks were seen", "262144"},
     PYTHON_OPTIONS(offsetof(struct top_values, python)),
     INJECT_OPTIONS(offsetof(struct top_values, inject)),
     {0},
@@ -265,13 +273,16 @@ static const struct option_spec top_options[] = {
 const struct cmd cmd_top = {
     .name = "top",
     .summary = "show live what running programs do",
-    .usage = "[OPTIONS] PID...|--all|-- COMMAND [ARGUMENT...]",
+    .usage = "[OPTIONS] PID...|--all-processes|-- COMMAND [ARGUMENT...]",
     .details =
         "Views: functions, lines, ranges, processes, threads, waits, the GIL. In it, ? shows the\n"
         "keys, q quits. Percents are of one processor, or of one thread's time. A command that\n"
         "was started here ends with it; while the screen is shown its output is dropped.\n"
         "\n"
         "exit status: 0; 1 if there was nothing to look at; 2 wrong command line\n",
+    .examples = "  annot top 4711\n"
+                "  annot top --show waits -- ./service --port 8080\n"
+                "  annot top --all-processes --once -d 5s\n",
     .options = top_options,
     .values_size = sizeof(struct top_values),
     .operands_min = 0,

@@ -71,7 +71,7 @@ struct export_options {
     }
 #define EXPORT_OPTION_PYTHON                                                                       \
     {                                                                                              \
-        "python", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                         \
+        "python-only", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                    \
             "Python functions only: native code counts for the one that calls it", NULL            \
     }
 #define EXPORT_OPTION_NATIVE                                                                       \
@@ -99,7 +99,7 @@ struct export_options {
      NULL},                                                                                        \
     {                                                                                              \
         "gpu-value", 0, OPTION_CHOICE, EXPORT_AT(gpu_value), "time|bytes|launches",                \
-            "what of these: GPU time, bytes copied and set, or their number; implies --gpu", NULL  \
+            "draw GPU time, bytes copied and set, or the number of launches; implies --gpu", NULL  \
     }
 #define EXPORT_OPTION_STRIP(fallback)                                                              \
     {                                                                                              \

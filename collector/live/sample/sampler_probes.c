@@ -653,7 +653,7 @@ static int note_idle(const struct probes *probes, uint64_t calls, struct trace *
     for (size_t i = 0; i < probes->wishes.count && error == 0; i++) {
         const struct probe_wish *wish = &probes->wishes.items[i];
         char note[400];
-        snprintf(note, sizeof(note), TRACE_FACT_IDLE_OPTION "--range %.200s: %s", wish->text,
+        snprintf(note, sizeof(note), TRACE_FACT_IDLE_OPTION "--probe %.200s: %s", wish->text,
                  wish->count == 0 ? "no such function was loaded" : "it was not called");
         if (wish->count == 0 || calls == 0)
             error = trace_fact_set(trace, FACT_NOTE, note, 1);

@@ -24,7 +24,7 @@ echo "- all native frames; what is left out"
 annot flame --native --min-width 30 -o native.svg run.annot && told native.svg | grep -E "main$|Not"
 grep -c script native.svg
 echo "- an option of pictures asks for one; the format may be named"
-annot flame --python run.annot
+annot flame --python-only run.annot
 annot flame -f html -o - run.annot | grep -c 'id="data"'
 annot flame -f svg -o x.html run.annot || echo "status $?"
 annot flame -f html -o x.svg run.annot || echo "status $?"

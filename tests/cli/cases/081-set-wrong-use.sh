@@ -5,8 +5,8 @@ annot set -p 1 a.annot
 annot set -p 1,2 --reset
 annot set a b
 annot set -p 0
-annot set --gpu yes
-annot set --gpu on
+annot set --gpu-window yes
+annot set --gpu-window on
 annot record --enable , -- true
 annot record --enable io:8 -- true
 annot record --enable :3 -- true

@@ -2,7 +2,8 @@
 # Losses and remarkable calls, in every output of one recording.
 make_recording missing l.annot
 annot info l.annot | sed -n '/^lost/,/^process/p'
-annot report --functions 0 l.annot | sed -n '/^refused/p; /^lost/p; /^remarkable/p; /Missing/,$p'
+annot report --function-rows 0 l.annot |
+    sed -n '/^refused/p; /^lost/p; /^remarkable/p; /Missing/,$p'
 annot report --csv l.annot | python3 -c 'import csv, sys
 for row in csv.DictReader(sys.stdin):
     if row["table"] == "missing":

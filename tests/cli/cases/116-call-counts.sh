@@ -14,7 +14,7 @@ annot query x.annot 'select caller, callee, calls, total_ns from call_edges limi
 annot export -f callgrind -o - x.annot
 annot export x.annot -f pstats && test -s x.pstats
 annot export -f pstats --thread 77 --force x.annot || echo "status $?"
-annot export -f pstats --python x.annot || echo "status $?"
+annot export -f pstats --python-only x.annot || echo "status $?"
 make_recording sampled s.annot
 annot export -f pstats s.annot || echo "status $?"
 annot export -o s.callgrind s.annot || echo "status $?"
@@ -23,5 +23,5 @@ for order in tottime cumulative ncalls percall name; do
         'BEGIN {printf "%s:", order} NR > 3 {printf " %s", $1} END {print ""}'
 done
 annot report -n 1 --table calls x.annot | tail -n +3
-annot report -n 1 --functions 2 --table calls x.annot | wc -l
+annot report -n 1 --function-rows 2 --table calls x.annot | wc -l
 annot report -n 10 --table call_edges x.annot | wc -l

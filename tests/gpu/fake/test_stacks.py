@@ -79,7 +79,7 @@ def wanted(told, which):
 
 def check_exact(told):
     for value, which in ("time", 0), ("launches", 1):
-        stacks = folded("--gpu-value", value, "--python", "--lines")
+        stacks = folded("--gpu-value", value, "--python-only", "--lines")
         assert by_line(stacks) == wanted(told, which), (value, by_line(stacks), wanted(told, which))
 
 
@@ -97,20 +97,21 @@ def each_line_has_its_kernels_to_the_nanosecond():
         assert (row["function"], row["function_ns"]) == (function, ns), (row, real)
         assert row["stacks_ns"] == sum(real[row["name"]].values()), (row, real)
         assert row["location"].startswith("stacks_program.py:"), row
-    callers = {stack for stack in folded("--python") if any(f.startswith("nested") for f in stack)}
+    callers = {stack for stack in folded("--python-only")
+               if any(f.startswith("nested") for f in stack)}
     assert callers and all(sum(f.startswith("nested") for f in stack) == 6 for stack in callers)
 
 
 def threads_and_processes_have_their_own():
     check_exact(record(python("threads", 300), "--gpu=all-stacks"))
     check_exact(record(python("processes", 200), "--gpu=all-stacks"))
-    stacks = folded("--by", "thread", "--python")
+    stacks = folded("--by", "thread", "--python-only")
     assert len({stack[:2] for stack in stacks}) == 1 + 4, {stack[:2] for stack in stacks}
 
 
 def one_of_many_tells_the_shares():
     told = record(python("shares", 100000))
-    stacks = folded("--python", "--lines")
+    stacks = folded("--python-only", "--lines")
     whole = sum(ns for _, _, _, ns, _ in told)
     assert sum(stacks.values()) == whole == 30_000_000, (sum(stacks.values()), whole)
     found, real = by_line(stacks), wanted(told, 0)

@@ -142,11 +142,11 @@ def a_signal_switches():
 
 
 def annot_set_switches():
-    before = ("11 annot set -p $PPID --gpu on > /dev/null && sleep 0.4;"
-              "31 annot set -p $PPID --gpu window > /dev/null && sleep 0.4")
+    before = ("11 annot set -p $PPID --gpu-window on > /dev/null && sleep 0.4;"
+              "31 annot set -p $PPID --gpu-window window > /dev/null && sleep 0.4")
     check(record("set", before=before), range(11, 31))
-    before = ("11 annot set -p $PPID --gpu off > /dev/null && sleep 0.4;"
-              "31 annot set -p $PPID --gpu window > /dev/null && sleep 0.4")
+    before = ("11 annot set -p $PPID --gpu-window off > /dev/null && sleep 0.4;"
+              "31 annot set -p $PPID --gpu-window window > /dev/null && sleep 0.4")
     check(record("all", before=before), [*range(1, 11), *range(31, 41)])
 
 
