@@ -61,7 +61,7 @@ def numbers_come_as_json(home):
 @case
 def payloads_cut_by_the_dead_collector_stay_counted(home):
     path, count = home.work / "wide.annot", 20
-    annot = home.start(ANNOT, "record", "--no-sample", "-o", path, "--",
+    annot = home.start(ANNOT, "record", "--sampling=none", "-o", path, "--",
                        program("emit_kinds"), "wide", str(count))
     until(lambda: path.exists() and
           [process["misuse"][PAYLOAD_CUT] for process in home.dump(path).processes] == [count],
