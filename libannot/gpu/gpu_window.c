@@ -5,9 +5,11 @@
  * Any thread may open the window: also a thread of the program at the start of a range, so that its
  * first launch is in it. Such threads never shut it: the thread of gpu_thread.c waits for running
  * work, without the lock, and a window that is wanted again meanwhile just continues. Work under
- * the lock takes CUPTI a few milliseconds at most; a thread that does not get the lock in fifty
- * leaves the work to ours (it may be in a signal handler that interrupted the lock's holder).
- * Threads: any. Launching threads only read is_taking. */
+ * the lock usually takes CUPTI a few milliseconds, but a forced flush of many late records may take
+ * a second. A thread of the program that does not get the lock in fifty milliseconds leaves the
+ * work to ours (it may be in a signal handler that interrupted the lock's holder). Until the holder
+ * gives the lock back, no thread of the program waits again, however many ranges begin and end
+ * meanwhile. Threads: any. Launching threads only read is_taking. */
 #include "gpu_window.h"
 
 #include "gpu_buffers.h"
@@ -37,6 +39,7 @@ static bool is_reported_taking; /* according to the switches so far */
 static char failure[512];       /* not reported yet */
 static uint32_t is_taking;      /* new launches are recorded. W: with the lock; atomic */
 static uint32_t is_ending;      /* an open window is not wanted. The same */
+static uint32_t is_held;        /* a thread of the program did not get the lock in time. Atomic */
 static uint64_t launched;       /* by all windows before this one */
 /* Begin and end of recording launches in this window. The same. */
 static uint64_t taking_since, taking_until;
@@ -182,11 +185,21 @@ static bool take_lock(void)
     const struct timespec pause = {.tv_nsec = 100000};
     int64_t until_ns = now_ns() + PATIENCE_NS;
     while (pthread_mutex_trylock(&lock) != 0) {
-        if (now_ns() >= until_ns)
+        if (is_set(&is_held))
             return false;
+        if (now_ns() >= until_ns) {
+            set(&is_held, true);
+            return false;
+        }
         nanosleep(&pause, NULL);
     }
     return true;
+}
+
+static void give_lock(void)
+{
+    set(&is_held, false);
+    pthread_mutex_unlock(&lock);
 }
 
 void gpu_window_follow(bool by_program)
@@ -199,7 +212,7 @@ void gpu_window_follow(bool by_program)
         pthread_mutex_lock(&lock);
     follow(by_program);
     bool wake = by_program && (is_set(&is_ending) || switch_count > 0);
-    pthread_mutex_unlock(&lock);
+    give_lock();
     if (wake)
         gpu_thread_wake();
 }
@@ -210,14 +223,14 @@ void gpu_window_allow(bool on)
     is_allowed = on;
     if (on && gpu_settings.plan.kind == GPU_PLAN_PROFILER)
         (void)try_subscribe();
-    pthread_mutex_unlock(&lock);
+    give_lock();
 }
 
 void gpu_window_forgive(void)
 {
     pthread_mutex_lock(&lock);
     has_failed = false;
-    pthread_mutex_unlock(&lock);
+    give_lock();
 }
 
 bool gpu_window_take_failure(char *text, size_t size)
@@ -226,7 +239,7 @@ bool gpu_window_take_failure(char *text, size_t size)
     bool any = failure[0] != 0;
     snprintf(text, size, "%s", failure);
     failure[0] = 0;
-    pthread_mutex_unlock(&lock);
+    give_lock();
     return any;
 }
 
@@ -261,7 +274,7 @@ static bool end_window(int64_t begin_ns)
     if (is_subscribed && !is_collecting &&
         (gpu_settings.plan.kind != GPU_PLAN_PROFILER || !is_allowed))
         leave();
-    pthread_mutex_unlock(&lock);
+    give_lock();
     return ends;
 }
 
@@ -296,12 +309,12 @@ void gpu_window_flush(void)
         gpu_session_flush(false);
         gpu_pc_emit();
     }
-    pthread_mutex_unlock(&lock);
+    give_lock();
 }
 
 void gpu_window_forget(void)
 {
     is_allowed = is_subscribed = is_collecting = false;
-    is_taking = is_ending = switch_count = 0;
+    is_taking = is_ending = is_held = switch_count = 0;
     pthread_mutex_init(&lock, NULL);
 }
