@@ -213,7 +213,7 @@ static int start(struct record *record, char **argv)
             {"ANNOT_PLACE", collector_place_text(record->collector)},
         };
     size_t count = python_environment(&record->values->python, &record->python);
-    python_warn(&record->python, &record->values->python, &record->asked_for);
+    python_warn(&record->python, &record->values->python, &record->asked_for, argv[0]);
     memcpy(variables + 2, record->python.variables, count * sizeof(variables[0]));
     size_t inject_count = inject_environment(&record->values->inject, &record->inject);
     memcpy(variables + 2 + count, record->inject.variables, inject_count * sizeof(variables[0]));

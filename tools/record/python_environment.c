@@ -220,9 +220,13 @@ void asked_describe(const struct tracing_values *trace, const struct python_valu
 }
 
 void python_warn(const struct python_environment *environment, const struct python_values *values,
-                 const struct collector_asked *asked)
+                 const struct collector_asked *asked, const char *program)
 {
     const char *option = asked->calls ? asked->calls : asked->lines ? asked->lines : asked->python;
+    if (option && strncmp(text_base_name(program), "pypy", 4) == 0) {
+        cmd_note("option %s: PyPy cannot load pyannot; only CPython 3.9 and later can", option);
+        return;
+    }
     if (!option || environment->has_library || values->no_preload)
         return;
     cmd_note("option %s: there is no pyannot beside annot that Python programs could load: only "

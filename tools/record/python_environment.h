@@ -29,10 +29,11 @@ struct python_environment {
     bool has_library; /* it is preloaded, by annot or by the user */
 };
 
-/* Call before the command starts: prints a note if an option for Python has no effect on programs
- * that do not import pyannot themselves, because the library to preload is missing. */
+/* Call before the command starts: prints a note if an option for Python will have no effect,
+ * because `program` is PyPy, or because the library to preload is missing: then only programs that
+ * import pyannot themselves take part. */
 void python_warn(const struct python_environment *environment, const struct python_values *values,
-                 const struct collector_asked *asked);
+                 const struct collector_asked *asked, const char *program);
 
 /* Fills in the command's variables and returns their number. They point into *environment. */
 size_t python_environment(const struct python_values *values,

@@ -8,3 +8,5 @@ annot record --sampling=none --trace-functions --trace-stdlib none -- echo ran
 annot record --sampling=none --force --trace-functions -o a.annot -- echo ran 2>/dev/null
 annot record --capture-range step --trace-functions=aggregate -- echo ran
 annot record --capture-range step --trace-lines a.py -- echo ran
+printf '#!/bin/sh\necho ran >&2\n' > pypy3 && chmod +x pypy3
+annot record --sampling=none --trace-functions -o pypy.annot -- ./pypy3 2>&1 | sed -n '1,2p'
