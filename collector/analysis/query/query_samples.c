@@ -13,6 +13,7 @@
 #include "call_path.h"
 #include "code_owner.h"
 #include "json_writer.h"
+#include "row_schema.h"
 #include "stacks.h"
 
 #include <errno.h>
@@ -22,113 +23,15 @@
 
 enum sample_table { TABLE_SAMPLES, TABLE_WAITS };
 
-/* ---- Columns --------------------------------------------------------------------------------- */
-
-/* The table of waits lacks the columns from SAMPLE_ONLY on. */
-enum {
-    SAMPLE_PROCESS,
-    SAMPLE_THREAD,
-    SAMPLE_PID,
-    SAMPLE_TID,
-    SAMPLE_BEGIN,
-    SAMPLE_END,
-    SAMPLE_DURATION,
-    SAMPLE_READY,
-    SAMPLE_WAITING,
-    SAMPLE_REASON,
-    SAMPLE_PATH,
-    SAMPLE_STACK,
-    SAMPLE_FUNCTION,
-    SAMPLE_FILE,
-    SAMPLE_LINE,
-    SAMPLE_OWNER,
-    SAMPLE_OWN_FUNCTION,
-    SAMPLE_OWN_FILE,
-    SAMPLE_OWN_LINE,
-    SAMPLE_PROCESSOR,
-    SAMPLE_OPEN,
-    SAMPLE_ONLY,
-    SAMPLE_SET = SAMPLE_ONLY,
-    SAMPLE_CPU,
-    SAMPLE_VALUES_OF,
-    SAMPLE_ID,
-    SAMPLE_KERNEL,
-    SAMPLE_COLLECTING,
-    SAMPLE_GIL,
-    SAMPLE_NATIVE_END,
-    SAMPLE_PYTHON_END,
-    SAMPLE_COLUMNS,
-};
-
-#define SHARED_COLUMNS(begin, begin_help, end_help)                                                \
-    [SAMPLE_PROCESS] = {"process", "INTEGER", "processes.id", BOUND_PROCESS, NULL},                \
-    [SAMPLE_THREAD] = {"thread", "INTEGER", "threads.id", BOUND_THREAD, NULL},                     \
-    [SAMPLE_PID] = {"pid", "INTEGER", "process ID", BOUND_NONE, NULL},                             \
-    [SAMPLE_TID] = {"tid", "INTEGER", "thread ID", BOUND_NONE, NULL},                              \
-    [SAMPLE_BEGIN] = {begin, "INTEGER", begin_help, BOUND_BEGIN, NULL},                            \
-    [SAMPLE_END] = {"end_ns", "INTEGER", end_help, BOUND_END, NULL},                               \
-    [SAMPLE_DURATION] = {"duration_ns", "INTEGER", "from its begin to its end; 0 at an instant",   \
-                         BOUND_NONE, NULL},                                                        \
-    [SAMPLE_READY] = {"ready_ns", "INTEGER",                                                       \
-                      "of this time, the thread could have run, but others had the CPUs",          \
-                      BOUND_NONE, NULL},                                                           \
-    [SAMPLE_WAITING] = {"waiting_ns", "INTEGER", "of this time, it waited", BOUND_NONE, NULL},     \
-    [SAMPLE_REASON] = {"reason", "TEXT", "for what: \"lock\", \"socket\", \"sleep\", ...",         \
-                       BOUND_NONE, NULL},                                                          \
-    [SAMPLE_PATH] = {"path", "TEXT", "the ranges that were open: \"job/load\"; NULL: none",        \
-                     BOUND_NONE, NULL},                                                            \
-    [SAMPLE_STACK] = {"stack", "INTEGER", "stacks.id, stack_frames.stack; NULL: none", BOUND_NONE, \
-                      NULL},                                                                       \
-    [SAMPLE_FUNCTION] = {"function", "TEXT", "of the innermost frame", BOUND_NONE, NULL},          \
-    [SAMPLE_FILE] = {"file", "TEXT", "of the innermost frame: its source; NULL: not known",        \
-                     BOUND_NONE, NULL},                                                            \
-    [SAMPLE_LINE] = {"line", "INTEGER", "of the innermost frame; NULL: not known", BOUND_NONE,     \
-                     NULL},                                                                        \
-    [SAMPLE_OWNER] = {"owner", "TEXT", "whose that is: \"own\", \"library\", \"stdlib\", ...",     \
-                      BOUND_NONE, NULL},                                                           \
-    [SAMPLE_OWN_FUNCTION] = {"own_function", "TEXT",                                               \
-                             "of the innermost frame of own code; NULL: there is none",            \
-                             BOUND_NONE, NULL},                                                    \
-    [SAMPLE_OWN_FILE] = {"own_file", "TEXT", "its source", BOUND_NONE, NULL},                      \
-    [SAMPLE_OWN_LINE] = {"own_line", "INTEGER", "its line", BOUND_NONE, NULL},                     \
-    [SAMPLE_PROCESSOR] = {"processor", "INTEGER", "number of the CPU", BOUND_NONE, NULL},          \
-    [SAMPLE_OPEN] = {"unfinished", "INTEGER", "1: it had not ended when the recording did",        \
-                     BOUND_NONE, NULL}
-
-static const struct schema_column sample_columns[] = {
-    SHARED_COLUMNS("time_ns", "when it was taken, or what it measures began",
-                   "when what it measures ended; NULL: it is of an instant"),
-    [SAMPLE_SET] = {"sample_set", "TEXT", "\"cpu\", \"off-cpu\", \"short-waits\", ...: what it is",
-                    BOUND_NONE, NULL},
-    [SAMPLE_CPU] = {"cpu_ns", "INTEGER", "CPU time that it stands for; 0 of other sets", BOUND_NONE,
-                    NULL},
-    [SAMPLE_VALUES_OF] = {"sample_values", "TEXT", "all values, by their names, as a JSON object",
-                          BOUND_NONE, NULL},
-    [SAMPLE_ID] = {"id", "TEXT", "in sets of the heap the address of the block; else NULL",
-                   BOUND_NONE, NULL},
-    [SAMPLE_KERNEL] = {"in_kernel", "INTEGER", "1: in the kernel", BOUND_NONE, NULL},
-    [SAMPLE_COLLECTING] = {"collecting", "INTEGER",
-                           "1: the interpreter collected garbage in this thread", BOUND_NONE, NULL},
-    [SAMPLE_GIL] = {"holds_gil", "INTEGER", "1: the thread held the GIL", BOUND_NONE, NULL},
-    [SAMPLE_NATIVE_END] = {"native_end", "TEXT", "how the walk of the native stack ended",
-                           BOUND_NONE, NULL},
-    [SAMPLE_PYTHON_END] = {"python_end", "TEXT", "how the walk of the Python stack ended",
-                           BOUND_NONE, NULL},
-    [SAMPLE_COLUMNS] = {0},
-};
-
-static const struct schema_column wait_columns[] = {
-    SHARED_COLUMNS("begin_ns", "when the thread stopped running", "when it ran again"),
-    [SAMPLE_ONLY] = {0},
-};
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 const struct query_table query_samples = {
     "samples",      "samples of all sets: CPU time, waits, short waits, what the recording defines",
-    sample_columns, &sample_rows,
+    schema_samples, &sample_rows,
     TABLE_SAMPLES,  false};
 const struct query_table query_waits = {
     "waits",      "times in which a thread did not run, each with its cause",
-    wait_columns, &sample_rows,
+    schema_waits, &sample_rows,
     TABLE_WAITS,  false};
 
 /* ---- A scan ---------------------------------------------------------------------------------- */
@@ -255,11 +158,11 @@ static struct query_cell stack_cell(const struct query_scan *scan, uint32_t stac
     const struct stacks *stacks = trace_stacks_get(query->trace);
     if (!stack)
         return (struct query_cell){.type = QUERY_NULL};
-    if (column == SAMPLE_STACK)
+    if (column == SAMPLES_STACK)
         return integer_cell(stack);
-    bool own = column >= SAMPLE_OWN_FUNCTION;
+    bool own = column >= SAMPLES_OWN_FUNCTION;
     uint32_t frame = own ? query_own_frame(query, stack) : stacks_get_stack(stacks, stack)->frame;
-    unsigned part = column - (own ? SAMPLE_OWN_FUNCTION : SAMPLE_FUNCTION);
+    unsigned part = column - (own ? SAMPLES_OWN_FUNCTION : SAMPLES_FUNCTION);
     return frame_cell(query, frame, (enum frame_part)(FRAME_FUNCTION + part));
 }
 
@@ -268,12 +171,12 @@ static struct query_cell plain_cell(const struct query_scan *scan, const struct 
                                     unsigned column)
 {
     const struct sample_sets *sets = trace_sets_get(scan->trace);
-    if (column <= SAMPLE_TID)
+    if (column <= SAMPLES_TID)
         return owner_cell(scan->trace, sample->thread,
-                          (enum owner_part)(OWNER_PROCESS + column - SAMPLE_PROCESS));
-    if (column == SAMPLE_PROCESSOR)
+                          (enum owner_part)(OWNER_PROCESS + column - SAMPLES_PROCESS));
+    if (column == SAMPLES_PROCESSOR)
         return integer_cell(sample->cpu);
-    if (column != SAMPLE_REASON)
+    if (column != SAMPLES_REASON)
         return stack_cell(scan, sample->stack, column);
     return sample_role(sets, sample) == SAMPLE_ROLE_OFF_CPU
                ? constant_cell(wait_reason_name((enum wait_reason)sample->reason))
@@ -290,12 +193,12 @@ static struct query_cell cell_of_group(struct query_scan *scan, const struct wid
 static const struct query_scan_rows scan_rows = {count_rows, forget_rows, make_row, cell_of_group};
 
 #define COLUMN(column) (UINT64_C(1) << (column))
-#define STACK_COLUMNS  (COLUMN(SAMPLE_OWN_LINE + 1) - COLUMN(SAMPLE_STACK))
+#define STACK_COLUMNS  (COLUMN(SAMPLES_OWN_LINE + 1) - COLUMN(SAMPLES_STACK))
 #define GROUP_COLUMNS                                                                              \
-    ((COLUMN(SAMPLE_TID + 1) - 1) | COLUMN(SAMPLE_REASON) | STACK_COLUMNS |                        \
-     COLUMN(SAMPLE_PROCESSOR))
-#define TIMES_COLUMNS    (COLUMN(SAMPLE_READY) | COLUMN(SAMPLE_WAITING) | COLUMN(SAMPLE_CPU))
-#define UNSORTED_COLUMNS (COLUMN(SAMPLE_VALUES_OF) | COLUMN(SAMPLE_ID) | COLUMN(63))
+    ((COLUMN(SAMPLES_TID + 1) - 1) | COLUMN(SAMPLES_REASON) | STACK_COLUMNS |                      \
+     COLUMN(SAMPLES_PROCESSOR))
+#define TIMES_COLUMNS    (COLUMN(SAMPLES_READY) | COLUMN(SAMPLES_WAITING) | COLUMN(SAMPLES_CPU))
+#define UNSORTED_COLUMNS (COLUMN(SAMPLES_VALUES_OF) | COLUMN(SAMPLES_ID) | COLUMN(63))
 
 static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
 {
@@ -306,10 +209,10 @@ static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
 static int filter(struct query_cursor *cursor, const struct query_bounds *bounds)
 {
     struct sample_scan *scan = cursor->state;
-    bool paths = (bounds->columns >> SAMPLE_PATH) & 1;
+    bool paths = (bounds->columns >> SAMPLES_PATH) & 1;
     const struct sink sink = {take, scan, WANT_SAMPLES | (paths ? WANT_PATHS : 0)};
     scan->keeps_times = bounds->columns & TIMES_COLUMNS;
-    scan->keeps_processor = bounds->columns & COLUMN(SAMPLE_PROCESSOR);
+    scan->keeps_processor = bounds->columns & COLUMN(SAMPLES_PROCESSOR);
     int error = query_scan_begin(cursor, bounds, &scan_rows, &sink, sorted_size(scan));
     if (!error)
         scan->sets = trace_sets_get(scan->scan.trace);
@@ -368,17 +271,17 @@ static void put_times(const struct sample_scan *scan, const struct sample_row *r
     int64_t duration_ns = 0;
     if (!lasts || __builtin_sub_overflow(sample->end_ns, sample->time_ns, &duration_ns))
         duration_ns = 0;
-    if (column == SAMPLE_BEGIN)
+    if (column == SAMPLES_BEGIN)
         put_time(context, query, sample->time_ns);
-    else if (column == SAMPLE_END && lasts)
+    else if (column == SAMPLES_END && lasts)
         put_time(context, query, sample->end_ns);
-    else if (column == SAMPLE_DURATION)
+    else if (column == SAMPLES_DURATION)
         put_integer(context, duration_ns > 0 ? duration_ns : 0);
-    else if (column == SAMPLE_READY)
+    else if (column == SAMPLES_READY)
         put_integer(context, row->times.ready_ns);
-    else if (column == SAMPLE_WAITING)
+    else if (column == SAMPLES_WAITING)
         put_integer(context, row->times.waiting_ns);
-    else if (column == SAMPLE_CPU)
+    else if (column == SAMPLES_CPU)
         put_integer(context, row->times.cpu_ns);
 }
 
@@ -388,35 +291,35 @@ static void put_rest(const struct sample_scan *scan, const struct sample_row *ro
     const struct sample *sample = &row->sample;
     const struct sample_set *set = sample_set_get(scan->sets, sample->set);
     static const uint8_t flags[] = {
-        [SAMPLE_OPEN] = SAMPLE_UNFINISHED,
-        [SAMPLE_KERNEL] = SAMPLE_IN_KERNEL,
-        [SAMPLE_COLLECTING] = SAMPLE_GC,
-        [SAMPLE_GIL] = SAMPLE_HOLDS_GIL,
-        [SAMPLE_COLUMNS] = 0,
+        [SAMPLES_OPEN] = SAMPLE_UNFINISHED,
+        [SAMPLES_KERNEL] = SAMPLE_IN_KERNEL,
+        [SAMPLES_COLLECTING] = SAMPLE_GC,
+        [SAMPLES_GIL] = SAMPLE_HOLDS_GIL,
+        [SAMPLES_COLUMNS] = 0,
     };
     char text[24];
     switch (column) {
-    case SAMPLE_PATH:
+    case SAMPLES_PATH:
         query_put_path(scan->scan.cursor->query, scan->scan.trace, sample->path, context);
         break;
-    case SAMPLE_SET: {
+    case SAMPLES_SET: {
         const char *name = trace_set_name(scan->scan.trace, sample->set, text);
         put_copy(context, name, strlen(name));
         break;
     }
-    case SAMPLE_VALUES_OF:
+    case SAMPLES_VALUES_OF:
         put_values(scan, row, context);
         break;
-    case SAMPLE_ID:
+    case SAMPLES_ID:
         if (set->flags & SAMPLE_SET_HEAP)
             put_copy(
                 context, text,
                 (size_t)snprintf(text, sizeof(text), "0x%llx", (unsigned long long)sample->id));
         break;
-    case SAMPLE_NATIVE_END:
+    case SAMPLES_NATIVE_END:
         put_constant(context, stack_end_name(sample->native_end));
         break;
-    case SAMPLE_PYTHON_END:
+    case SAMPLES_PYTHON_END:
         put_constant(context, stack_end_name(sample->python_end));
         break;
     default:
@@ -430,7 +333,7 @@ static void put(const struct query_cursor *cursor, unsigned column, sqlite3_cont
     const struct sample_row *row = &scan->rows.items[scan->scan.at];
     if (GROUP_COLUMNS & COLUMN(column))
         put_cell(context, plain_cell(&scan->scan, &row->sample, column));
-    else if (column <= SAMPLE_WAITING || column == SAMPLE_CPU)
+    else if (column <= SAMPLES_WAITING || column == SAMPLES_CPU)
         put_times(scan, row, column, context);
     else
         put_rest(scan, row, column, context);

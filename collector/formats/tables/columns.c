@@ -181,7 +181,7 @@ static int add_column(struct columns *columns, uint32_t index)
     const struct rows_column *like = &columns->rows.columns[index];
     struct column *column = &columns->items[index];
     bool text = like->type == ROWS_TEXT || like->type == ROWS_BYTES || like->type == ROWS_PATH;
-    column->name = like->name;
+    column->name = like->schema->name;
     column->type = text ? COLUMN_TEXT : like->type == ROWS_NUMBER ? COLUMN_REAL : COLUMN_INTEGER;
     column->dictionary = like->type == ROWS_TEXT || like->type == ROWS_PATH;
     column->in_order = like->type == ROWS_TIME;

@@ -139,7 +139,7 @@ static int begin_csv(void *state, const struct export_job *job)
     int error = begin(state, job);
     for (uint32_t i = 0; i < s->rows.count && !error; i++) {
         out_text(s->out, i ? "," : "");
-        out_text(s->out, s->rows.columns[i].name);
+        out_text(s->out, s->rows.columns[i].schema->name);
     }
     out_text(s->out, "\n");
     return error;
@@ -169,8 +169,8 @@ static int begin_jsonl(void *state, const struct export_job *job)
     struct state *s = state;
     int error = begin(state, job);
     for (uint32_t i = 0; i < s->rows.count && !error; i++)
-        s->prefix_sizes[i] =
-            (uint8_t)snprintf(s->prefixes[i], PREFIX_SIZE, "\"%s\":", s->rows.columns[i].name);
+        s->prefix_sizes[i] = (uint8_t)snprintf(s->prefixes[i], PREFIX_SIZE,
+                                               "\"%s\":", s->rows.columns[i].schema->name);
     return error;
 }
 

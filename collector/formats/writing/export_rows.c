@@ -84,53 +84,194 @@ enum text_kind {
     TEXT_KIND, /* of a lane */
 };
 
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+static struct rows_cell *put_integer(struct rows_cell *at, int64_t integer)
+{
+    *at = (struct rows_cell){.kind = CELL_INTEGER, .integer = integer};
+    return at + 1;
+}
+
+static struct rows_cell *put_none(struct rows_cell *at)
+{
+    *at = (struct rows_cell){.kind = CELL_NONE};
+    return at + 1;
+}
+
+static struct rows_cell *put_text(struct rows_cell *at, enum text_kind kind, uint32_t number)
+{
+    *at = (struct rows_cell){.kind = CELL_TEXT, .key = (uint64_t)kind << 32 | number};
+    return at + 1;
+}
+
+/* Number 0 gives an empty cell. */
+static struct rows_cell *put_known(struct rows_cell *at, enum text_kind kind, uint32_t number)
+{
+    return number ? put_text(at, kind, number) : put_none(at);
+}
+
+/* A cell with the contents of rows->made. */
+static struct rows_cell *put_made(struct rows *rows, struct rows_cell *at)
+{
+    size_t length;
+    rows->bytes = (const char *)out_stream_memory_bytes(rows->made, &length);
+    *at = (struct rows_cell){.kind = CELL_BYTES, .length = length};
+    return at + 1;
+}
+
+static struct rows_cell *put_who(const struct rows *rows, struct rows_cell *at, uint32_t thread)
+{
+    const struct trace_thread *entry = trace_thread_get(rows->trace, thread);
+    uint32_t process = entry ? entry->process : UINT32_MAX;
+    if (process < trace_process_count(rows->trace)) {
+        at = put_integer(at, trace_process_get(rows->trace, process)->pid);
+        at = put_text(at, TEXT_PROCESS, process);
+    } else {
+        at = put_none(put_none(at));
+    }
+    if (!entry)
+        return put_none(put_none(at));
+    return put_text(put_integer(at, entry->tid), TEXT_THREAD, thread);
+}
+
+/* ---- Key-values ------------------------------------------------------------------------------ */
+
+void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
+                    union value value)
+{
+    switch ((enum value_kind)kind) {
+    case VALUE_INT64:
+        json_doc_int(doc, NULL, value.int64);
+        break;
+    case VALUE_UINT64:
+        json_doc_uint(doc, NULL, value.uint64);
+        break;
+    case VALUE_DOUBLE:
+        json_doc_double(doc, NULL, value.float64);
+        break;
+    case VALUE_BOOL:
+        json_doc_bool(doc, NULL, value.uint64 != 0);
+        break;
+    case VALUE_STRING:
+        json_doc_text(doc, NULL, trace_string(trace, value.string)->bytes);
+        break;
+    default:
+        json_doc_null(doc, NULL);
+    }
+}
+
+void rows_put_values(struct json_doc *doc, const struct trace *trace, const struct args *args)
+{
+    for (uint32_t i = 0; i < args->count; i++) {
+        const struct arg *arg = &args->items[i];
+        const struct trace_string *key = trace_string(trace, arg->key);
+        json_doc_key(doc, key->bytes, key->length, "");
+        rows_put_value(doc, trace, arg->kind, arg->value);
+    }
+}
+
+/* As a JSON object, the payload first. */
+static void make_args(struct rows *rows, const struct item *item, struct rows_cell *at)
+{
+    const struct event *event = item->event;
+    struct json_doc doc = {.out = rows->made};
+    if (!event->value_kind && !item->args.count) {
+        put_none(at);
+        return;
+    }
+    out_stream_memory_reset(rows->made);
+    json_doc_object(&doc, NULL);
+    if (event->value_kind) {
+        json_doc_key(&doc, "payload", strlen("payload"), "");
+        rows_put_value(&doc, rows->trace, event->value_kind, event->value);
+    }
+    rows_put_values(&doc, rows->trace, &item->args);
+    json_doc_close(&doc);
+    put_made(rows, at);
+}
+
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-#define WHO_COLUMNS                                                                                \
-    {"pid", ROWS_INTEGER}, {"process", ROWS_TEXT}, {"tid", ROWS_INTEGER},                          \
+static void make_kind(struct rows *rows, const struct item *item, struct rows_cell *cell)
+{
+    (void)rows;
+    put_text(cell, TEXT_KIND, item->lane);
+}
+
+/* put_event changes the path. */
+static void make_path(struct rows *rows, const struct item *item, struct rows_cell *cell)
+{
+    (void)rows, (void)item;
+    *cell = (struct rows_cell){.kind = CELL_PATH};
+}
+
+static void make_lane(struct rows *rows, const struct item *item, struct rows_cell *cell)
+{
+    (void)rows;
+    if (item->lane == LANE_TRACK || item->lane == LANE_QUEUE)
+        put_text(cell, TEXT_LANE, item->event->lane);
+    else
+        put_none(cell);
+}
+
+/* Processes, threads and lanes are labels here, numbers in SQL. put_who makes four cells. */
+enum { WHO_FIRST = 3, WHO_CELLS = 4 };
+
+#define EVENT_COLUMNS(table)                                                                       \
+    {&(table)[AT_NAME], ROWS_TEXT, NULL}, {&(table)[AT_DOMAIN], ROWS_TEXT, NULL},                  \
+        {&(table)[AT_CATEGORY], ROWS_TEXT, NULL}, {&(table)[AT_PID], ROWS_INTEGER, NULL},          \
+        {&(table)[AT_PROCESS], ROWS_TEXT, NULL}, {&(table)[AT_TID], ROWS_INTEGER, NULL},           \
     {                                                                                              \
-        "thread", ROWS_TEXT                                                                        \
+        &(table)[AT_THREAD], ROWS_TEXT, NULL                                                       \
     }
 
-#define NAME_COLUMNS                                                                               \
-    {"name", ROWS_TEXT}, {"domain", ROWS_TEXT},                                                    \
-    {                                                                                              \
-        "category", ROWS_TEXT                                                                      \
-    }
+static const struct rows_column range_columns[] = {
+    EVENT_COLUMNS(schema_ranges),
+    {&schema_ranges[RANGES_BEGIN], ROWS_TIME, NULL},
+    {&schema_ranges[RANGES_DURATION], ROWS_INTEGER, NULL},
+    {&schema_ranges[RANGES_SELF], ROWS_INTEGER, NULL},
+    {&schema_ranges[RANGES_KIND], ROWS_TEXT, make_kind},
+    {&schema_ranges[RANGES_DEPTH], ROWS_INTEGER, NULL},
+    {&schema_ranges[RANGES_PATH], ROWS_PATH, make_path},
+    {&schema_ranges[RANGES_LANE], ROWS_TEXT, make_lane},
+    {&schema_ranges[RANGES_UNFINISHED], ROWS_INTEGER, NULL},
+    {&schema_ranges[RANGES_ARGS], ROWS_BYTES, make_args},
+};
 
-static const struct rows_column range_columns[] = {NAME_COLUMNS,
-                                                   WHO_COLUMNS,
-                                                   {"begin_ns", ROWS_TIME},
-                                                   {"duration_ns", ROWS_INTEGER},
-                                                   {"self_ns", ROWS_INTEGER},
-                                                   {"kind", ROWS_TEXT},
-                                                   {"depth", ROWS_INTEGER},
-                                                   {"path", ROWS_PATH},
-                                                   {"lane", ROWS_TEXT},
-                                                   {"unfinished", ROWS_INTEGER},
-                                                   {"args", ROWS_BYTES}};
-
-static const struct rows_column sample_columns[] = {WHO_COLUMNS,
-                                                    {"time_ns", ROWS_TIME},
-                                                    {"duration_ns", ROWS_INTEGER},
-                                                    {"sample_set", ROWS_TEXT},
-                                                    {"cpu_ns", ROWS_INTEGER},
-                                                    {"waiting_ns", ROWS_INTEGER},
-                                                    {"ready_ns", ROWS_INTEGER},
-                                                    {"reason", ROWS_TEXT},
-                                                    {"path", ROWS_TEXT},
-                                                    {"function", ROWS_TEXT},
-                                                    {"file", ROWS_TEXT},
-                                                    {"line", ROWS_INTEGER},
-                                                    {"stack", ROWS_TEXT},
-                                                    {"processor", ROWS_INTEGER},
-                                                    {"sample_values", ROWS_BYTES}};
+static const struct rows_column sample_columns[] = {
+    {&schema_samples[SAMPLES_PID], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_PROCESS], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_TID], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_THREAD], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_BEGIN], ROWS_TIME, NULL},
+    {&schema_samples[SAMPLES_DURATION], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_SET], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_CPU], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_WAITING], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_READY], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_REASON], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_PATH], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_FUNCTION], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_FILE], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_LINE], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_STACK], ROWS_TEXT, NULL},
+    {&schema_samples[SAMPLES_PROCESSOR], ROWS_INTEGER, NULL},
+    {&schema_samples[SAMPLES_VALUES_OF], ROWS_BYTES, NULL},
+};
 
 static const struct rows_column counter_columns[] = {
-    NAME_COLUMNS, WHO_COLUMNS, {"time_ns", ROWS_TIME}, {"value", ROWS_NUMBER}, {"unit", ROWS_TEXT}};
+    EVENT_COLUMNS(schema_counters),
+    {&schema_counters[COUNTERS_TIME], ROWS_TIME, NULL},
+    {&schema_counters[COUNTERS_VALUE], ROWS_NUMBER, NULL},
+    {&schema_counters[COUNTERS_UNIT], ROWS_TEXT, NULL},
+};
 
 static const struct rows_column mark_columns[] = {
-    NAME_COLUMNS, WHO_COLUMNS, {"time_ns", ROWS_TIME}, {"lane", ROWS_TEXT}, {"args", ROWS_BYTES}};
+    EVENT_COLUMNS(schema_marks),
+    {&schema_marks[MARKS_TIME], ROWS_TIME, NULL},
+    {&schema_marks[MARKS_LANE], ROWS_TEXT, make_lane},
+    {&schema_marks[MARKS_ARGS], ROWS_BYTES, make_args},
+};
 
 #define COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
@@ -196,169 +337,38 @@ void rows_fini(struct rows *rows)
     strtab_free(&rows->texts);
 }
 
-/* ---- Cells ----------------------------------------------------------------------------------- */
-
-static struct rows_cell *put_integer(struct rows_cell *at, int64_t integer)
-{
-    *at = (struct rows_cell){.kind = CELL_INTEGER, .integer = integer};
-    return at + 1;
-}
-
-static struct rows_cell *put_none(struct rows_cell *at)
-{
-    *at = (struct rows_cell){.kind = CELL_NONE};
-    return at + 1;
-}
-
-static struct rows_cell *put_text(struct rows_cell *at, enum text_kind kind, uint32_t number)
-{
-    *at = (struct rows_cell){.kind = CELL_TEXT, .key = (uint64_t)kind << 32 | number};
-    return at + 1;
-}
-
-/* Number 0 gives an empty cell. */
-static struct rows_cell *put_known(struct rows_cell *at, enum text_kind kind, uint32_t number)
-{
-    return number ? put_text(at, kind, number) : put_none(at);
-}
-
-/* A cell with the contents of rows->made. */
-static struct rows_cell *put_made(struct rows *rows, struct rows_cell *at)
-{
-    size_t length;
-    rows->bytes = (const char *)out_stream_memory_bytes(rows->made, &length);
-    *at = (struct rows_cell){.kind = CELL_BYTES, .length = length};
-    return at + 1;
-}
-
-static struct rows_cell *put_who(const struct rows *rows, struct rows_cell *at, uint32_t thread)
-{
-    const struct trace_thread *entry = trace_thread_get(rows->trace, thread);
-    uint32_t process = entry ? entry->process : UINT32_MAX;
-    if (process < trace_process_count(rows->trace)) {
-        at = put_integer(at, trace_process_get(rows->trace, process)->pid);
-        at = put_text(at, TEXT_PROCESS, process);
-    } else {
-        at = put_none(put_none(at));
-    }
-    if (!entry)
-        return put_none(put_none(at));
-    return put_text(put_integer(at, entry->tid), TEXT_THREAD, thread);
-}
-
-static struct rows_cell *put_names(const struct rows *rows, struct rows_cell *at,
-                                   const struct event *event)
-{
-    uint32_t scope = event->scope;
-    at = put_known(at, TEXT_STRING, event->name);
-    at = put_known(at, TEXT_STRING, scope ? trace_scope_domain(rows->trace, scope) : 0);
-    at = put_known(at, TEXT_STRING, scope ? trace_scope_category(rows->trace, scope) : 0);
-    return put_who(rows, at, event->thread);
-}
-
-/* ---- Key-values ------------------------------------------------------------------------------ */
-
-void rows_put_value(struct json_doc *doc, const struct trace *trace, uint32_t kind,
-                    union value value)
-{
-    switch ((enum value_kind)kind) {
-    case VALUE_INT64:
-        json_doc_int(doc, NULL, value.int64);
-        break;
-    case VALUE_UINT64:
-        json_doc_uint(doc, NULL, value.uint64);
-        break;
-    case VALUE_DOUBLE:
-        json_doc_double(doc, NULL, value.float64);
-        break;
-    case VALUE_BOOL:
-        json_doc_bool(doc, NULL, value.uint64 != 0);
-        break;
-    case VALUE_STRING:
-        json_doc_text(doc, NULL, trace_string(trace, value.string)->bytes);
-        break;
-    default:
-        json_doc_null(doc, NULL);
-    }
-}
-
-void rows_put_values(struct json_doc *doc, const struct trace *trace, const struct args *args)
-{
-    for (uint32_t i = 0; i < args->count; i++) {
-        const struct arg *arg = &args->items[i];
-        const struct trace_string *key = trace_string(trace, arg->key);
-        json_doc_key(doc, key->bytes, key->length, "");
-        rows_put_value(doc, trace, arg->kind, arg->value);
-    }
-}
-
-/* As a JSON object, the payload first. */
-static struct rows_cell *put_args(struct rows *rows, struct rows_cell *at, const struct item *item)
-{
-    const struct event *event = item->event;
-    struct json_doc doc = {.out = rows->made};
-    if (!event->value_kind && !item->args.count)
-        return put_none(at);
-    out_stream_memory_reset(rows->made);
-    json_doc_object(&doc, NULL);
-    if (event->value_kind) {
-        json_doc_key(&doc, "payload", strlen("payload"), "");
-        rows_put_value(&doc, rows->trace, event->value_kind, event->value);
-    }
-    rows_put_values(&doc, rows->trace, &item->args);
-    json_doc_close(&doc);
-    return put_made(rows, at);
-}
-
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static bool has_lane(const struct item *item)
+/* Columns of events that have other texts than strings have a maker. */
+static struct rows_cell cell_of(struct schema_cell cell, enum rows_type type)
 {
-    return item->lane == LANE_TRACK || item->lane == LANE_QUEUE;
+    if (cell.kind == SCHEMA_INTEGER)
+        return (struct rows_cell){.kind = CELL_INTEGER, .integer = cell.integer};
+    switch ((enum schema_cell_kind)cell.kind) {
+    case SCHEMA_REAL:
+        return (struct rows_cell){.kind = CELL_REAL, .real = cell.real};
+    case SCHEMA_STRING:
+        if (type != ROWS_TEXT) /* of a foreign counter */
+            return (struct rows_cell){.kind = CELL_NONE};
+        return (struct rows_cell){.kind = CELL_TEXT,
+                                  .key = (uint64_t)TEXT_STRING << 32 | cell.string};
+    default:
+        return (struct rows_cell){.kind = CELL_NONE};
+    }
 }
 
-static struct rows_cell *put_lane(struct rows_cell *at, const struct item *item)
+static int put_event(struct rows *rows, const struct item *item)
 {
-    return has_lane(item) ? put_text(at, TEXT_LANE, item->event->lane) : put_none(at);
-}
-
-static int put_range(struct rows *rows, const struct item *item)
-{
-    int64_t duration_ns = item->end_ns - item->event->time_ns;
-    struct rows_cell *at = put_names(rows, rows->cells, item->event);
-    at = put_integer(at, item->event->time_ns - rows->begin_ns);
-    at = put_integer(at, duration_ns);
-    at = put_integer(at, duration_ns - item->child_ns);
-    at = put_text(at, TEXT_KIND, item->lane);
-    at = put_integer(at, item->depth);
-    *at++ = (struct rows_cell){.kind = CELL_PATH};
-    at = put_lane(at, item);
-    at = put_integer(at, (item->flags & ITEM_UNFINISHED) != 0);
-    put_args(rows, at, item);
-    return rows_paths_take(&rows->paths, item);
-}
-
-static void put_mark(struct rows *rows, const struct item *item)
-{
-    struct rows_cell *at = put_names(rows, rows->cells, item->event);
-    at = put_integer(at, item->event->time_ns - rows->begin_ns);
-    put_args(rows, put_lane(at, item), item);
-}
-
-static void put_counter(struct rows *rows, const struct item *item)
-{
-    const struct event *event = item->event;
-    const union value value = event->value;
-    uint32_t domain = trace_scope_domain(rows->trace, event->scope);
-    struct rows_cell *at = put_names(rows, rows->cells, event);
-    at = put_integer(at, event->time_ns - rows->begin_ns);
-    if (event->value_kind == VALUE_DOUBLE)
-        *at++ = (struct rows_cell){.kind = CELL_REAL, .real = value.float64};
-    else if (event->value_kind == VALUE_UINT64 && value.uint64 > INT64_MAX)
-        *at++ = (struct rows_cell){.kind = CELL_REAL, .real = (double)value.uint64};
-    else
-        at = put_integer(at, value.int64);
-    put_known(at, TEXT_STRING, trace_unit_find(rows->trace, domain, event->name));
+    const struct schema_row row = schema_row_of(rows->trace, item);
+    put_who(rows, &rows->cells[WHO_FIRST], item->event->thread);
+    for (uint32_t i = 0; i < rows->count; i += i == WHO_FIRST - 1 ? WHO_CELLS + 1 : 1) {
+        const struct rows_column *column = &rows->columns[i];
+        if (column->make)
+            column->make(rows, item, &rows->cells[i]);
+        else
+            rows->cells[i] = cell_of(column->schema->get(&row), (enum rows_type)column->type);
+    }
+    return rows->table == ROWS_RANGES ? rows_paths_take(&rows->paths, item) : 0;
 }
 
 /* Values of sets other than CPU time and waits. */
@@ -423,26 +433,14 @@ int rows_take(struct rows *rows, const struct item *item)
     int error = 0;
     if (item->kind != kinds[rows->table])
         return 0;
-    if (rows->table == ROWS_RANGES)
-        error = put_range(rows, item);
-    else if (rows->table == ROWS_SAMPLES)
+    if (rows->table == ROWS_SAMPLES)
         put_sample(rows, item->sample);
-    else if (rows->table == ROWS_COUNTERS)
-        put_counter(rows, item);
     else
-        put_mark(rows, item);
+        error = put_event(rows, item);
     return error || out_error(rows->made) ? -ENOMEM : 1;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
-
-static const char *kind_of_lane(uint32_t lane)
-{
-    return lane == LANE_PROCESS ? "overlapping"
-           : lane == LANE_TRACK ? "track"
-           : lane == LANE_QUEUE ? "queue"
-                                : "pushed";
-}
 
 /* "main;load;read": functions from the root, ';' in them as ','. */
 static void make_stack(struct rows *rows, uint32_t stack)
@@ -489,7 +487,7 @@ static void make_text(struct rows *rows, enum text_kind kind, uint32_t number)
         out_text(rows->text, wait_reason_name((enum wait_reason)number));
         break;
     default:
-        out_text(rows->text, kind_of_lane(number));
+        out_text(rows->text, schema_range_kind(number));
     }
     out_text(rows->text, label);
 }

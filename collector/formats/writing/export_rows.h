@@ -6,6 +6,7 @@
 #include "export.h"
 #include "hash_map.h"
 #include "json_writer.h"
+#include "row_schema.h"
 #include "strtab.h"
 
 /* Column names are those of annot query; times count from the start of the recording. Texts have
@@ -23,9 +24,14 @@ enum rows_type {
     ROWS_BYTES,  /* text that is rarely repeated */
 };
 
+struct rows;
+struct rows_cell;
+
 struct rows_column {
-    const char *name;
-    uint8_t type; /* enum rows_type */
+    const struct schema_column *schema; /* its name */
+    uint8_t type;                       /* enum rows_type */
+    /* Makes the cell of an event. NULL: schema->get does, or put_who. */
+    void (*make)(struct rows *rows, const struct item *item, struct rows_cell *cell);
 };
 
 enum rows_cell_kind { CELL_NONE = 0, CELL_INTEGER, CELL_REAL, CELL_TEXT, CELL_BYTES, CELL_PATH };

@@ -420,3 +420,68 @@ const struct schema_column schema_losses[] = {
     [LOSSES_RECORDS] = {"records", "INTEGER", "how many", BOUND_NONE, get_records},
     [LOSSES_COLUMNS] = {0},
 };
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+#define SHARED_COLUMNS(begin, begin_help, end_help)                                                \
+    [SAMPLES_PROCESS] = {"process", "INTEGER", "processes.id", BOUND_PROCESS, NULL},               \
+    [SAMPLES_THREAD] = {"thread", "INTEGER", "threads.id", BOUND_THREAD, NULL},                    \
+    [SAMPLES_PID] = {"pid", "INTEGER", "process ID", BOUND_NONE, NULL},                            \
+    [SAMPLES_TID] = {"tid", "INTEGER", "thread ID", BOUND_NONE, NULL},                             \
+    [SAMPLES_BEGIN] = {begin, "INTEGER", begin_help, BOUND_BEGIN, NULL},                           \
+    [SAMPLES_END] = {"end_ns", "INTEGER", end_help, BOUND_END, NULL},                              \
+    [SAMPLES_DURATION] = {"duration_ns", "INTEGER", "from its begin to its end; 0 at an instant",  \
+                          BOUND_NONE, NULL},                                                       \
+    [SAMPLES_READY] = {"ready_ns", "INTEGER",                                                      \
+                       "of this time, the thread could have run, but others had the CPUs",         \
+                       BOUND_NONE, NULL},                                                          \
+    [SAMPLES_WAITING] = {"waiting_ns", "INTEGER", "of this time, it waited", BOUND_NONE, NULL},    \
+    [SAMPLES_REASON] = {"reason", "TEXT", "for what: \"lock\", \"socket\", \"sleep\", ...",        \
+                        BOUND_NONE, NULL},                                                         \
+    [SAMPLES_PATH] = {"path", "TEXT", "the ranges that were open: \"job/load\"; NULL: none",       \
+                      BOUND_NONE, NULL},                                                           \
+    [SAMPLES_STACK] = {"stack", "INTEGER", "stacks.id, stack_frames.stack; NULL: none",            \
+                       BOUND_NONE, NULL},                                                          \
+    [SAMPLES_FUNCTION] = {"function", "TEXT", "of the innermost frame", BOUND_NONE, NULL},         \
+    [SAMPLES_FILE] = {"file", "TEXT", "of the innermost frame: its source; NULL: not known",       \
+                      BOUND_NONE, NULL},                                                           \
+    [SAMPLES_LINE] = {"line", "INTEGER", "of the innermost frame; NULL: not known", BOUND_NONE,    \
+                      NULL},                                                                       \
+    [SAMPLES_OWNER] = {"owner", "TEXT", "whose that is: \"own\", \"library\", \"stdlib\", ...",    \
+                       BOUND_NONE, NULL},                                                          \
+    [SAMPLES_OWN_FUNCTION] = {"own_function", "TEXT",                                              \
+                              "of the innermost frame of own code; NULL: there is none",           \
+                              BOUND_NONE, NULL},                                                   \
+    [SAMPLES_OWN_FILE] = {"own_file", "TEXT", "its source", BOUND_NONE, NULL},                     \
+    [SAMPLES_OWN_LINE] = {"own_line", "INTEGER", "its line", BOUND_NONE, NULL},                    \
+    [SAMPLES_PROCESSOR] = {"processor", "INTEGER", "number of the CPU", BOUND_NONE, NULL},         \
+    [SAMPLES_OPEN] = {"unfinished", "INTEGER", "1: it had not ended when the recording did",       \
+                      BOUND_NONE, NULL}
+
+const struct schema_column schema_samples[] = {
+    SHARED_COLUMNS("time_ns", "when it was taken, or what it measures began",
+                   "when what it measures ended; NULL: it is of an instant"),
+    [SAMPLES_SET] = {"sample_set", "TEXT", "\"cpu\", \"off-cpu\", \"short-waits\", ...: what it is",
+                     BOUND_NONE, NULL},
+    [SAMPLES_CPU] = {"cpu_ns", "INTEGER", "CPU time that it stands for; 0 of other sets",
+                     BOUND_NONE, NULL},
+    [SAMPLES_VALUES_OF] = {"sample_values", "TEXT", "all values, by their names, as a JSON object",
+                           BOUND_NONE, NULL},
+    [SAMPLES_ID] = {"id", "TEXT", "in sets of the heap the address of the block; else NULL",
+                    BOUND_NONE, NULL},
+    [SAMPLES_KERNEL] = {"in_kernel", "INTEGER", "1: in the kernel", BOUND_NONE, NULL},
+    [SAMPLES_COLLECTING] = {"collecting", "INTEGER",
+                            "1: the interpreter collected garbage in this thread", BOUND_NONE,
+                            NULL},
+    [SAMPLES_GIL] = {"holds_gil", "INTEGER", "1: the thread held the GIL", BOUND_NONE, NULL},
+    [SAMPLES_NATIVE_END] = {"native_end", "TEXT", "how the walk of the native stack ended",
+                            BOUND_NONE, NULL},
+    [SAMPLES_PYTHON_END] = {"python_end", "TEXT", "how the walk of the Python stack ended",
+                            BOUND_NONE, NULL},
+    [SAMPLES_COLUMNS] = {0},
+};
+
+const struct schema_column schema_waits[] = {
+    SHARED_COLUMNS("begin_ns", "when the thread stopped running", "when it ran again"),
+    [SAMPLES_ONLY] = {0},
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of ranges, marks, counters, flows and losses: name, type, help and getter of each,
- * for all outputs of rows. An output converts cells and adds texts that it makes itself.
+/* The columns of ranges, marks, counters, flows, losses and samples: name, type, help and getter of
+ * each, for all outputs of rows. An output converts cells and adds texts that it makes itself.
  * Thread-safety: pure functions. */
 #ifndef ANNOT_ROW_SCHEMA_H
 #define ANNOT_ROW_SCHEMA_H
@@ -149,11 +149,49 @@ enum {
     LOSSES_COLUMNS,
 };
 
-/* Each ends with a column without a name. */
+/* The table of waits lacks the columns from SAMPLES_ONLY on. */
+enum {
+    SAMPLES_PROCESS,
+    SAMPLES_THREAD,
+    SAMPLES_PID,
+    SAMPLES_TID,
+    SAMPLES_BEGIN,
+    SAMPLES_END,
+    SAMPLES_DURATION,
+    SAMPLES_READY,
+    SAMPLES_WAITING,
+    SAMPLES_REASON,
+    SAMPLES_PATH,
+    SAMPLES_STACK,
+    SAMPLES_FUNCTION,
+    SAMPLES_FILE,
+    SAMPLES_LINE,
+    SAMPLES_OWNER,
+    SAMPLES_OWN_FUNCTION,
+    SAMPLES_OWN_FILE,
+    SAMPLES_OWN_LINE,
+    SAMPLES_PROCESSOR,
+    SAMPLES_OPEN,
+    SAMPLES_ONLY,
+    SAMPLES_SET = SAMPLES_ONLY,
+    SAMPLES_CPU,
+    SAMPLES_VALUES_OF,
+    SAMPLES_ID,
+    SAMPLES_KERNEL,
+    SAMPLES_COLLECTING,
+    SAMPLES_GIL,
+    SAMPLES_NATIVE_END,
+    SAMPLES_PYTHON_END,
+    SAMPLES_COLUMNS,
+};
+
+/* Each ends with a column without a name. Those of samples have no getters. */
 extern const struct schema_column schema_ranges[RANGES_COLUMNS + 1];
 extern const struct schema_column schema_marks[MARKS_COLUMNS + 1];
 extern const struct schema_column schema_counters[COUNTERS_COLUMNS + 1];
 extern const struct schema_column schema_flows[FLOWS_COLUMNS + 1];
 extern const struct schema_column schema_losses[LOSSES_COLUMNS + 1];
+extern const struct schema_column schema_samples[SAMPLES_COLUMNS + 1];
+extern const struct schema_column schema_waits[SAMPLES_ONLY + 1];
 
 #endif
