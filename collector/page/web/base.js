@@ -192,10 +192,10 @@ function draw_canvas(canvas) {
 
 /* Draws the canvas before the next frame, once for any number of calls. */
 function redraw(canvas) {
-    if (canvas.asked)
+    if (canvas.frame_request)
         return;
-    canvas.asked = requestAnimationFrame(() => {
-        canvas.asked = 0;
+    canvas.frame_request = requestAnimationFrame(() => {
+        canvas.frame_request = 0;
         if (canvas.isConnected)
             draw_canvas(canvas);
     });

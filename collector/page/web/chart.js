@@ -84,19 +84,19 @@ function chart_pointer(canvas, what, choose) {
         return what(event.clientX - box.left, event.clientY - box.top);
     };
     canvas.addEventListener('pointermove', (event) => {
-        const said = at(event);
-        canvas.style.cursor = said && choose ? 'pointer' : '';
-        if (said)
-            show_tip(event, said.tip);
+        const found = at(event);
+        canvas.style.cursor = found && choose ? 'pointer' : '';
+        if (found)
+            show_tip(event, found.tip);
         else
             hide_tip();
     });
     canvas.addEventListener('pointerleave', hide_tip);
     if (choose)
         canvas.addEventListener('click', (event) => {
-            const said = at(event);
-            if (said)
-                choose(said.one);
+            const found = at(event);
+            if (found)
+                choose(found.one);
         });
     return canvas;
 }

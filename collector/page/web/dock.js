@@ -263,8 +263,8 @@ function fill_dock() {
             cores === 1 ? 'the processor' : `the ${count_text(cores)} processors`) : null,
         ...filter_chips(),
         is_filtered() ? null : el('span', {class: 'wide hint'},
-            is_low_strip() ? 'Drag here or below to look at a stretch of time; all views follow.'
-                : 'Drag to look at a stretch of time; all views follow.')].filter(Boolean));
+            is_low_strip() ? 'Drag here or below to select a stretch of time; all views follow.'
+                : 'Drag to select a stretch of time; all views follow.')].filter(Boolean));
     boxes.strip.setAttribute('aria-valuenow', String(state.from));
     boxes.strip.setAttribute('aria-valuetext', state.stretch ? stretch_text() : 'the whole time');
     redraw(boxes.strip);

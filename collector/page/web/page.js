@@ -249,7 +249,7 @@ function render(changes = null) {
     hide_tip();
     const view = shown_views().find((one) => one.key === state.view) || shown_views()[0];
     if (!view) {
-        boxes.view.replaceChildren(nothing_here('There is no sample here.'));
+        boxes.view.replaceChildren(empty_text('There is no sample here.'));
         return;
     }
     if (changes && !('view' in changes) && view.follow && view.follow(changes))
@@ -331,7 +331,7 @@ async function open_page() {
         read_address();
         render();
     };
-    addEventListener('click', (event) => event.target.closest('a[href^="#"]') && pending.asked &&
+    addEventListener('click', (event) => event.target.closest('a[href^="#"]') && pending.timer &&
         write_address(), true);
     addEventListener('hashchange', follow);
     addEventListener('popstate', follow);

@@ -120,7 +120,7 @@ function ignored_filters(...names) {
 }
 
 /* A sentence for a view that is empty under these filters. */
-function nothing_here(text) {
+function empty_text(text) {
     return el('p', {class: 'nothing'}, text, ' ', is_filtered()
         ? el('button', {type: 'button', class: 'link', on: {click: clear_filters}},
             'Remove the filters') : null);

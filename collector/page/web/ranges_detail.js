@@ -17,8 +17,8 @@ function range_detail() {
     return el('section', {class: 'part'}, view_head(cut_name(row.name, 80),
         `${range_title(cut_name(String(row.path), 120))}${many}`,
         tool_button('Close', 'remove this filter (Esc)', () => go({range: ''}))),
-    range_filters() ? el('p', {class: 'sub'}, 'Count, CPU and waits are of what the filters let ' +
-        'through; lengths and charts of the whole recording.') : null,
+    range_filters() ? el('p', {class: 'sub'}, 'Count, CPU and waits are filtered; lengths ' +
+        'and charts cover the whole recording.') : null,
     el('div', {class: 'facts'}, range_facts(row).map(([what, text]) => el('div', {},
         el('span', {class: 'dim'}, what), el('b', {}, text)))),
     el('div', {class: 'columns even'},

@@ -95,22 +95,22 @@ function address(changes = {}) {
 }
 
 function read_address() {
-    const asked = new URLSearchParams(location.hash.slice(1));
+    const parameters = new URLSearchParams(location.hash.slice(1));
     for (const field of fields) {
-        const text = asked.get(field.key);
+        const text = parameters.get(field.key);
         const value = text === null ? undefined : field.read(text);
         state[field.name] = value === undefined ? field.initial : value;
     }
     follow_stretch();
 }
 
-const pending = {asked: 0, step: false};
+const pending = {timer: 0, step: false};
 
 /* Updates the address at the next pause, as that takes longer than drawing a step of a zoom. */
-function ask_address(step) {
+function schedule_address(step) {
     pending.step = pending.step || step;
-    if (!pending.asked)
-        pending.asked = setTimeout(write_address, 100);
+    if (!pending.timer)
+        pending.timer = setTimeout(write_address, 100);
 }
 
 function write_address() {
@@ -121,8 +121,8 @@ function write_address() {
 }
 
 function forget_address() {
-    clearTimeout(pending.asked);
-    [pending.asked, pending.step] = [0, false];
+    clearTimeout(pending.timer);
+    [pending.timer, pending.step] = [0, false];
 }
 
 /* The only way to change the state: go({view: 'flame', zoom: 17}). `from` and `to` (slots) must be
@@ -136,12 +136,12 @@ function go(changes) {
         name in changes && changes[name] !== state[name]);
     Object.assign(state, changes);
     follow_stretch();
-    ask_address(step);
+    schedule_address(step);
     render_page(changes);
 }
 
-const toggle = (name, value) => go({[name]: state[name] === value ? NOTHING[name] : value});
-const NOTHING = {thread: -1, process: -1, range: '', task: ''};
+const toggle = (name, value) => go({[name]: state[name] === value ? NO_OWNER[name] : value});
+const NO_OWNER = {thread: -1, process: -1, range: '', task: ''};
 
 function is_filtered() {
     return state.stretch !== '' || state.thread >= 0 || state.process >= 0 ||

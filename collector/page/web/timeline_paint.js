@@ -35,9 +35,9 @@ function mixed(a, b, share) {
 function timeline_palette() {
     const hues = Array.from({length: 8}, (_, hue) => pixel_of('r' + hue));
     const faint = hues.map((hue) => mixed(pixel_of('surface'), hue, 0.22));
-    const asked = state.query.toLowerCase();
+    const query = state.query.toLowerCase();
     const lit = data.names.map((name) => (!state.range || name === state.range) &&
-        (!asked || (name || '').toLowerCase().includes(asked)));
+        (!query || (name || '').toLowerCase().includes(query)));
     return {lit, names: Uint32Array.from(data.names, (_, name) =>
         (lit[name] ? hues : faint)[name_hues.hues[name]]),
     surface: pixel_of('surface'), sunk: pixel_of('sunk'), running: pixel_of('run1'),

@@ -122,7 +122,7 @@ function draw_calls(box) {
     add_to(box, view_head('Call graph', 'the functions with most time, callers above; width of a ' +
         'line is time', time_switch(), own_switch(), frames_switch()));
     if (!tree.kids.length) {
-        add_to(box, nothing_here(no_time_text()));
+        add_to(box, empty_text(no_time_text()));
         return;
     }
     const graph = fitting_graph(tree, graph_width * 1.25);

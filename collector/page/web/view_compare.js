@@ -30,8 +30,9 @@ function interval_svg(row, scale) {
     const low = row.low === null || row.low === undefined ? null : part(row.low);
     const high = row.high === null || row.high === undefined ? null : part(row.high);
     const ends = low !== null && high !== null ? [x(low), x(high)] : null;
-    const says = ends ? `between ${signed_share(low)} and ${signed_share(high)}` : 'no interval';
-    return svg_el('svg', {width: INTERVAL_WIDTH, height: 16, role: 'img', 'aria-label': says},
+    const interval = ends
+        ? `between ${signed_share(low)} and ${signed_share(high)}` : 'no interval';
+    return svg_el('svg', {width: INTERVAL_WIDTH, height: 16, role: 'img', 'aria-label': interval},
         svg_el('line', {x1: middle, x2: middle, y1: 0, y2: 16, stroke: 'var(--line2)'}),
         svg_el('rect', {x: Math.min(middle, x(row.change)), y: 4, height: 8,
             width: Math.max(1, Math.abs(x(row.change) - middle)), fill: `var(--${token})`,
@@ -92,11 +93,11 @@ function draw_compare(box) {
     add_to(box, view_head('Compare', `A is ${
         cut_name(compare.file || 'the other recording', 80)}, B is ${
         cut_name(data.facts.file, 80)}, this one`,
-    seg('differs', 'Which rows', [['all', 'all'], ['sure', 'what surely differs']])),
+    seg('differs', 'Which rows', [['all', 'all'], ['sure', 'significant differences']])),
     ...parts);
     if (!parts.length)
-        add_to(box, el('p', {class: 'nothing'}, 'Nothing surely differs: what is seen may be ' +
-            'chance. Several recordings a side tell smaller changes.'));
+        add_to(box, el('p', {class: 'nothing'}, 'No difference is significant: all may be ' +
+            'chance. More recordings per side show smaller changes.'));
 }
 
 add_view({key: 'compare', title: 'Compare',

@@ -31,30 +31,30 @@ function counter_card(counter, title) {
     const least = Math.min(...points.map((point) => point.least));
     const greatest = Math.max(...points.map((point) => point.greatest));
     const {last} = points[points.length - 1];
-    const said = el('span', {class: 'dim'});
-    const say = (point) => {
-        said.textContent = point ? `${with_unit(point.last, counter)} at ${
+    const caption = el('span', {class: 'dim'});
+    const show_point = (point) => {
+        caption.textContent = point ? `${with_unit(point.last, counter)} at ${
             time_text(point.slot / counter.last.length * data.facts.wall_ns)}`
             : `max ${with_unit(greatest, counter)} · last ${with_unit(last, counter)}`;
     };
-    say(null);
+    show_point(null);
     const scale = {low: Math.min(0, least), high: greatest > Math.min(0, least) ? greatest : 1};
     const chart = {marked: null};
     const canvas = canvas_box({height: COUNTER_HEIGHT, label: `${cut_name(counter.name, 200)}: ${
-        said.textContent}`, draw: (g, width, height) =>
+        caption.textContent}`, draw: (g, width, height) =>
         draw_counter(g, {width, height, scale, points, counter, chart})});
     const mark = (event) => {
         const share = event && event.offsetX / canvas.clientWidth;
         const slot = share * counter.last.length;
         chart.marked = event ? points.findLast((point) => point.slot <= slot) || points[0] : null;
-        say(chart.marked);
+        show_point(chart.marked);
         redraw(canvas);
     };
     canvas.addEventListener('pointermove', mark);
     canvas.addEventListener('pointerleave', () => mark(null));
     return el('figure', {class: 'panel counter'}, el('figcaption', {},
         el('b', {dir: 'auto', title: cut_name(counter.name, 1000)},
-            cut_name(title || counter_title(counter), 80)), said), canvas);
+            cut_name(title || counter_title(counter), 80)), caption), canvas);
 }
 
 function draw_counter(g, {width, height, scale, points, counter, chart}) {
@@ -125,7 +125,7 @@ function draw_counters(box) {
         'greatest in each 1/240 of the time'));
     add_to(box, ignored_filters('thread', 'range', 'task') || '');
     if (!shown.length) {
-        add_to(box, nothing_here('No counter of this process.'));
+        add_to(box, empty_text('No counter of this process.'));
         return;
     }
     add_to(box, el('div', {class: 'grid3'}, shown.map((counter) => counter_card(counter))));
@@ -137,6 +137,6 @@ function draw_counters(box) {
 }
 
 add_view({key: 'counters', title: 'Counters',
-    question: 'How did the numbers of the program go?',
+    question: 'How did counters of the program change?',
     has: () => data.counters.some((counter) => counter_points(counter).length > 0),
     draw: draw_counters});

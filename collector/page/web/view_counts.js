@@ -57,9 +57,9 @@ function edges_counted(rows, side) {
     const code = el('code', {dir: 'auto'}, cut_name(name, 80));
     const title = side === 'callers' ? ['Who calls ', code] : ['What ', code, ' calls'];
     if (!edges.length)
-        return el('section', {class: 'part gapped'}, view_head(title), nothing_here(
-            side === 'callers' ? `Nobody is known to have called ${cut_name(name, 80)}.`
-                : `${cut_name(name, 80)} called nothing that was counted.`));
+        return el('section', {class: 'part gapped'}, view_head(title), empty_text(
+            side === 'callers' ? `No caller of ${cut_name(name, 80)} was recorded.`
+                : `${cut_name(name, 80)} called no function that was counted.`));
     return el('section', {class: 'part gapped'}, view_head(title), data_table({id: side,
         label: side, rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
         choose: (row) => rows[row.index] && go({counted: row.index}), columns: [

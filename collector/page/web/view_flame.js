@@ -31,7 +31,7 @@ function draw_flame(box) {
         flame_status(tree, matches)), el('span', {class: 'space'}), time_switch(), own_switch(),
     frames_switch()));
     if (!tree.kids.length)
-        add_to(box, nothing_here(no_time_text()));
+        add_to(box, empty_text(no_time_text()));
     else
         FLAME_DRAWERS[state.mode](box, tree, matches);
     add_to(box, flame_legend(tree));
@@ -132,7 +132,7 @@ function draw_sandwich(box, tree, matches) {
     const focus = sums.find((sum) => sum.one.index === state.focus) ||
         sums[0];
     if (!focus) {
-        add_to(box, nothing_here('No such function.'));
+        add_to(box, empty_text('This function has no samples here.'));
         return;
     }
     add_to(box, el('div', {class: 'sandwich'}, sandwich_list(sums, focus, tree),

@@ -67,7 +67,7 @@ function gpu_queues_section() {
             {title: '', width: '90px', cell: (row) => gpu_bar(row.busy_ns / row.watched_ns)},
             gpu_number('time', 'idle', 'idle_ns', {hint: 'while it was watched'}),
             gpu_number('time', 'starved', 'starved_ns',
-                {hint: 'of that, nothing was launched that it could do'}),
+                {hint: 'of that, without launched work to run'}),
             gpu_number('count', 'gaps', 'gap_count', {narrow: false}),
             gpu_number('time', 'longest', 'longest_gap_ns', {narrow: false}),
         ].filter(Boolean)});
@@ -88,7 +88,7 @@ function gpu_counters_section() {
         el('div', {class: 'grid3'}, cards.sort((one, other) => one.name < other.name ? -1 : 1)
             .map((card) => counter_card(card.counter, card.name))));
     return cards_of.size ? el('section', {class: 'part'}, view_head('Counters of devices',
-        'as the driver counts them, whoever uses the device'),
+        'as the driver counts them, for all users of the device'),
     ...[...cards_of.keys()].sort().map((key) => charts(cards_of.get(key)))) : null;
 }
 
@@ -178,7 +178,7 @@ function gpu_ranges_section(whole) {
                 gpu_number('time', 'GPU', 'gpu_ns'), ...gpu_share(whole, 'gpu_ns'),
                 gpu_number('time', 'idle', 'idle_ns', {hint: 'no queue of the process was busy'}),
                 gpu_number('time', 'starved', 'starved_ns', {narrow: false,
-                    hint: 'of that, nothing was launched that had not ended'}),
+                    hint: 'of that, without launched work to run'}),
                 has('launch_call_ns') ? gpu_number('time', 'launching', 'launch_call_ns',
                     {narrow: false, hint: 'in calls that launch'}) : null,
                 gpu_number('time', 'delay', 'delay_p50_ns', {narrow: false,

@@ -178,7 +178,7 @@ function draw_pool(box, pool) {
     const head = view_head(pool.name, `${counted(tasks.length, 'task')} of ${what} on ${workers}`);
     if (!tasks.length) {
         add_to(box, el('section', {class: 'part'}, head,
-            nothing_here('No task began in what is looked at.')));
+            empty_text('No task began in this selection.')));
         return;
     }
     const two = pool.workers.length === 2;

@@ -162,7 +162,7 @@ function range_columns(rows) {
         has('ready_ns') ? time_column('ready', 'ready_ns', {narrow: false,
             hint: 'could have run, but no processor was free'}) : null,
         has('waiting_ns') ? time_column('waits', 'waiting_ns', {narrow: false,
-            hint: 'waited for something else than a processor'}) : null,
+            hint: 'waited for something other than a processor'}) : null,
         has('gpu_ns') ? whole_column('GPU', 'gpu_ns', {
             hint: 'what GPUs did that was launched inside'}) : null,
         has('gpu_ns') ? whole_column('GPU idle', 'gpu_idle_ns', {narrow: false,
@@ -186,9 +186,9 @@ function range_name_cell(row) {
 }
 
 function range_table(table_name, title, sentence) {
-    const asked = state.query.trim().toLowerCase();
+    const query = state.query.trim().toLowerCase();
     const all = filter_range_rows(ranges_of_table(table_name)).filter((row) =>
-        row.role !== 'rest' ? String(row.path).toLowerCase().includes(asked) : !asked);
+        row.role !== 'rest' ? String(row.path).toLowerCase().includes(query) : !query);
     const rows = in_tree_order(all.filter((row) => row.role !== 'rest' && row.count > 0));
     if (!rows.length)
         return null;
@@ -218,10 +218,10 @@ function range_notes(table) {
     const notes = ['Times are with the ranges inside; p50: half of them took no longer.',
         ...table_notes(table)];
     if (range_filters())
-        notes.unshift((counts_by_thread() ? 'Count, CPU, ready and waits are of what the filters ' +
-            'let through' : 'CPU, ready and waits are of what the filters let through, counts of ' +
-            'the whole recording (it has too many ranges)') + '; grey numbers are of the whole ' +
-            'recording.' + (state.task ? ' Counts heed no filter of tasks.' : ''));
+        notes.unshift((counts_by_thread() ? 'Count, CPU, ready and waits are filtered'
+            : 'CPU, ready and waits are filtered; counts are of the whole recording (it has too ' +
+            'many ranges)') + '; grey numbers are of the whole recording.' +
+            (state.task ? ' Counts ignore the filter of tasks.' : ''));
     return notes;
 }
 
@@ -244,9 +244,9 @@ function draw_ranges(box) {
     const parts = [range_detail(), ...RANGE_TABLES.map((one) => range_table(...one))];
     add_to(box, ...parts.filter(Boolean));
     if (!parts.some(Boolean))
-        add_to(box, view_head('Ranges', ''), nothing_here(state.query
+        add_to(box, view_head('Ranges', ''), empty_text(state.query
             ? `No range has “${cut_name(state.query, 60)}” in its path.`
-            : 'No range began in what is looked at.'));
+            : 'No range began in this selection.'));
 }
 
 add_view({key: 'ranges', title: 'Ranges', searches: true,

@@ -13,7 +13,7 @@ function verdict() {
     const poor = data.trust.filter((one) => one.good === false).length;
     if (!data.trust.length)
         return '';
-    return poor === 0 ? 'yes, nothing speaks against it'
+    return poor === 0 ? 'yes, all points are good'
         : `with care: ${poor === 1 ? 'one point' : poor + ' points'} below`;
 }
 

@@ -146,7 +146,7 @@ function draw_source(box) {
         ? '; filters do not apply here: the recording has too many different stacks' : '')),
     file_list(order, index));
     if (empty && is_filtered())
-        add_to(box, nothing_here(`No time of ${cut_name(source.file, 60)} passes the filters.`));
+        add_to(box, empty_text(`No time of ${cut_name(source.file, 60)} passes the filters.`));
     add_to(box, el('div', {class: 'panel source', role: 'table',
         'aria-label': 'Lines of ' + source.file},
         el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'samples'].map(

@@ -96,7 +96,7 @@ function own_section() {
 
 const no_samples_text = () => node_count > 1
     ? 'None of the time was spent in your own code.'
-    : data.facts.sampling === 'no samples' ? 'Nothing was sampled.'
+    : data.facts.sampling === 'no samples' ? 'There are no samples.'
     : data.facts.sampling === 'off' ? 'No CPU time was sampled; annot report shows what the ' +
         'samples measure.'
     : 'It used hardly any CPU time, so no function was sampled; annot record --rate 999 looks ' +

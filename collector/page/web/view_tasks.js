@@ -76,7 +76,7 @@ function request_section() {
         return null;
     if (!all.length)
         return el('section', {class: 'part'}, view_head('Requests', ''),
-            nothing_here('No request began in what is looked at.'));
+            empty_text('No request began in this selection.'));
     const groups = with_report([...grouped(all, (one) => one.name)].map(([name, list]) =>
         ({name, list, failed: list.filter(has_failed).length,
             ...quantiles_of(list.map((one) => one.length))}))
@@ -150,7 +150,7 @@ function status_table(all) {
     const groups = [...grouped(known, (one) => one.status)].map(([status, list]) =>
         ({status, list, failed: has_failed(list[0]),
             ...quantiles_of(list.map((one) => one.length))})).sort((a, b) => b.count - a.count);
-    const none = all.length - known.length;
+    const without_status = all.length - known.length;
     return el('section', {}, view_head('Status', 'what the program gave as “status”'),
         data_table({id: 'statuses', label: 'Status of requests', rows: groups, shown: 8, sort: 1,
             columns: [{title: 'status', type: 'text', left: true,
@@ -160,7 +160,7 @@ function status_table(all) {
             {title: 'share', type: 'share', width: '64px', value: (row) => row.count / all.length},
             {title: 'p50', type: 'time', width: '84px', value: (row) => row.p50_ns},
             {title: 'p99', type: 'time', width: '84px', value: (row) => row.p99_ns}],
-            notes: none > 0 ? [`${count_text(none)} without a status.`] : []}));
+            notes: without_status > 0 ? [`${count_text(without_status)} without a status.`] : []}));
 }
 
 function request_notes() {
@@ -206,11 +206,11 @@ function task_section() {
                 value: (row) => row.total_ns - row.awaiting_ns, hint: 'it had the event loop, or ' +
                     'waited for it'},
             {title: 'awaited', type: 'time', width: '80px', value: (row) => row.awaiting_ns,
-                hint: 'suspended until something else was there'},
+                hint: 'suspended until an awaited result was ready'},
             {title: '', left: true, width: '96px', narrow: false, cell: (row) =>
                 mini_bar([['run1', 1 - row.awaiting_ns / (row.total_ns || 1)]], '82px')},
             ...percentile_columns()]}), all.length ? null
-        : nothing_here('No task began in what is looked at.'));
+        : empty_text('No task began in this selection.'));
 }
 
 // ---- Blocks of the event loop -------------------------------------------------------------------
@@ -242,9 +242,9 @@ function block_section() {
     const time_ns = total_of(blocks, (one) => one.ns);
     const times = blocks.length === 1 ? 'once' : count_text(blocks.length) + ' times';
     return el('section', {class: 'part'}, view_head('Blocked event loop', blocks.length
-        ? `${times}, ${time_text(time_ns)} in all: no other task could go on meanwhile` : ''),
+        ? `${times}, ${time_text(time_ns)} in all: no other task could run meanwhile` : ''),
     blocks.length ? el('div', {class: 'columns even gapped'}, blocker_table(blocks),
-        block_table(blocks)) : nothing_here('Nothing blocked the loop in what is looked at.'),
+        block_table(blocks)) : empty_text('No step blocked the loop in this selection.'),
     notes('The loop ran one step for 45 ms and longer while another task had to wait; without ' +
         'the time it had no processor.', data.loop_blocks.more > 0
         ? count_text(data.loop_blocks.more) + ' shorter ones are only in the sums.' : null));

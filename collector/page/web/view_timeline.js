@@ -233,10 +233,10 @@ function draw_timeline_axis(g, width) {
 
 /* Draws all visible rows before the next frame. */
 function draw_window() {
-    if (timeline.asked)
+    if (timeline.frame_request)
         return;
-    timeline.asked = requestAnimationFrame(() => {
-        timeline.asked = 0;
+    timeline.frame_request = requestAnimationFrame(() => {
+        timeline.frame_request = 0;
         if (!timeline.axis.isConnected)
             return;
         draw_canvas(timeline.axis);

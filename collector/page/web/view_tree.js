@@ -10,9 +10,9 @@ const item_key = (item) => item.id + ' ' + item.cause;
 
 /* A row is open if the user opened it, or by default if it has much of the time. */
 function is_open(item, tree, matches) {
-    const asked = tree_view.open.get(item_key(item));
-    if (asked !== undefined)
-        return asked;
+    const chosen = tree_view.open.get(item_key(item));
+    if (chosen !== undefined)
+        return chosen;
     if (matches)
         return item.kids.some((kid) => matched_ns(kid, matches) > 0);
     return item.depth < 3 || (item.total > 0.1 * tree.total && item.depth < 14);
@@ -161,7 +161,7 @@ function tree_key(key, rows, index, focus) {
 
 const TREE_HEADS = [['total', 'the function with all that it calls'],
     ['self', 'the function itself, without what it calls'],
-    ['share', 'total as a part of all time that is looked at']];
+    ['share', 'total as a share of the selected time']];
 
 // ---- The view -----------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ function draw_tree(box) {
     add_to(box, view_head('Call tree', tree_sentence(tree, matches), time_switch(), own_switch(),
         frames_switch()));
     if (!tree.kids.length) {
-        add_to(box, nothing_here(no_time_text()));
+        add_to(box, empty_text(no_time_text()));
         return;
     }
     const rows = tree_rows(tree, matches);
@@ -197,7 +197,7 @@ function frames_switch() {
 }
 
 function tree_sentence(tree, matches) {
-    const what = data.gpu ? `${time_text(tree.total)} of GPU time, by who launched it`
+    const what = data.gpu ? `${time_text(tree.total)} of GPU time, by the code that launched it`
         : state.time === 'cpu' ? `${time_text(tree.total)} of CPU time` +
         `, ${counted(tree.samples, 'sample')}` : `${time_text(tree.total)} of all threads, ` +
         'running, ready and waiting';

@@ -104,19 +104,19 @@ function draw_waits(box) {
     const head = view_head('Waits', whole > 0 ? `${time_text(whole)} of all threads together; ` +
         'time spent ready, without a processor, is not in it' : '');
     if (!(whole > 0)) {
-        add_to(box, head, nothing_here('No thread waited in what is looked at.'));
+        add_to(box, head, empty_text('No thread waited in this selection.'));
         return;
     }
     add_to(box, head, ...share_bar(causes, whole, 'Waits by cause'),
         el('div', {class: 'gapped'}, view_head('By place', state.waits_of === 'own'
             ? 'the innermost function of your own that waited'
-            : 'the function that waited, whosever it is',
+            : 'the function that waited, in any code',
         seg('waits_of', 'Whose code', [['own', 'your code'], ['all', 'where it happened']])),
         place_table(whole)));
 }
 
 add_view({key: 'waits', title: 'Waits',
-    question: 'What is waited for, where, in whose code?',
+    question: 'What do threads wait for, where, in whose code?',
     has: () => !data.flame && (report_causes().some((row) => row.ns > 0) ||
         data.off.ns.some((ns, index) => ns > 0 && data.off.cause[index] !== ready_cause)),
     draw: draw_waits});
