@@ -483,10 +483,10 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
     {"rank", 0, OPTION_TEXT, EXPORT_AT(rank), "N",
-     "the rank of what is written, for readers that compare ranks; default: RANK where annot was "
+     "rank of the recording, for readers that compare ranks; default: RANK where annot was "
      "started",
      NULL},
-    {"world-size", 0, OPTION_TEXT, EXPORT_AT(world_size), "N", "how many ranks there are", NULL},
+    {"world-size", 0, OPTION_TEXT, EXPORT_AT(world_size), "N", "number of ranks", NULL},
     {0},
 };
 

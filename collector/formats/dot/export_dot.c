@@ -308,9 +308,9 @@ static const struct option_spec options[] = {
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title; default: the recorded command",
      NULL},
     {"min-share", 0, OPTION_NUMBER, EXPORT_AT(min_share), "PERCENT",
-     "leave out functions with less of the whole; default: " SHARE_MIN, SHARE_MIN},
+     "leave out functions with a smaller share of the whole; default: " SHARE_MIN, SHARE_MIN},
     {"min-edge", 0, OPTION_NUMBER, EXPORT_AT(min_edge), "PERCENT",
-     "leave out arrows with less of the whole; default: 0.1", "0.1"},
+     "leave out arrows with a smaller share of the whole; default: 0.1", "0.1"},
     {0},
 };
 

@@ -134,14 +134,14 @@ static const struct option_spec options[] = {
     EXPORT_OPTIONS_GPU,
     {"off-cpu", 0, OPTION_FLAG, EXPORT_AT(off_cpu), NULL,
      "time in which threads did not run, by what they waited for", NULL},
-    {"idle", 0, OPTION_FLAG, EXPORT_AT(idle), NULL, "both: CPU time and time off the CPU", NULL},
-    {"inverted", 0, OPTION_FLAG, EXPORT_AT(root_at_bottom), NULL,
-     "the root at the bottom, as flames rise", NULL},
+    {"idle", 0, OPTION_FLAG, EXPORT_AT(idle), NULL, "CPU time and time off the CPU together", NULL},
+    {"inverted", 0, OPTION_FLAG, EXPORT_AT(root_at_bottom), NULL, "put the root at the bottom",
+     NULL},
     {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title; default: the recorded command",
      NULL},
     EXPORT_OPTION_STRIP(CALL_STRIP_LIBRARIES),
     {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), "PIXELS",
-     "boxes narrower than that are left out", "0.6"},
+     "leave out boxes narrower than this", "0.6"},
     {0},
 };
 

@@ -398,7 +398,7 @@ static void destroy(void *state)
 static const struct option_spec options[] = {
     EXPORT_OPTION_FLAME_CHART,
     {"scheduler", 0, OPTION_FLAG, EXPORT_AT(scheduler), NULL,
-     "also what ran on each CPU, and the states of threads as the kernel has them", NULL},
+     "add tracks of CPUs, and the kernel's states of threads", NULL},
     EXPORT_OPTION_PYTHON,
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */

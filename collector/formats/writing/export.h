@@ -67,18 +67,17 @@ struct export_options {
 #define EXPORT_OPTION_BY                                                                           \
     {                                                                                              \
         "by", 'b', OPTION_CHOICE, EXPORT_AT(by), "process|thread|range",                           \
-            "begin each stack with these", NULL                                                    \
+            "group stacks below an added root frame", NULL                                         \
     }
 #define EXPORT_OPTION_PYTHON                                                                       \
     {                                                                                              \
         "python-only", 0, OPTION_FLAG, EXPORT_AT(python), NULL,                                    \
-            "Python functions only: native code counts for the one that calls it", NULL            \
+            "Python functions only; native code counts for its Python caller", NULL                \
     }
 #define EXPORT_OPTION_NATIVE                                                                       \
     {                                                                                              \
         "native", 0, OPTION_FLAG, EXPORT_AT(native), NULL,                                         \
-            "all native frames: also those between Python functions, and above the innermost one", \
-            NULL                                                                                   \
+            "all native frames, also those between and above Python functions", NULL               \
     }
 #define EXPORT_OPTION_LINES                                                                        \
     {                                                                                              \
@@ -88,7 +87,7 @@ struct export_options {
 #define EXPORT_OPTION_VALUE                                                                        \
     {                                                                                              \
         "value", 0, OPTION_TEXT, EXPORT_AT(value), "NAME",                                         \
-            "what samples count for: off-cpu:blocked, alloc:bytes, ...; default: CPU time; annot " \
+            "weight of samples: off-cpu:blocked, alloc:bytes, ...; default: CPU time; annot "      \
             "info lists the names",                                                                \
             NULL                                                                                   \
     }
@@ -104,19 +103,19 @@ struct export_options {
 #define EXPORT_OPTION_STRIP(fallback)                                                              \
     {                                                                                              \
         "strip-prefix", 0, OPTION_TEXT, EXPORT_AT(strip_prefix), "DIR[:DIR...]",                   \
-            "shorten file names of functions by these; \"lib\": where Python's libraries are, "    \
+            "remove these prefixes of file names; \"lib\": folders of Python's libraries, "        \
             "\"base\": all folders",                                                               \
             fallback                                                                               \
     }
 #define EXPORT_OPTION_FLAME_CHART                                                                  \
     {                                                                                              \
         "no-flame-chart", 0, OPTION_FLAG, EXPORT_AT(no_flame_chart), NULL,                         \
-            "leave out what was on the stack of each thread, as far as samples tell", NULL         \
+            "leave out the flame chart of each thread, which is made from samples", NULL           \
     }
 #define EXPORT_OPTION_SERVICE                                                                      \
     {                                                                                              \
         "service", 0, OPTION_TEXT, EXPORT_AT(service), "NAME",                                     \
-            "what the program is called there; default: the name of its main process", NULL        \
+            "service name of the program; default: the name of its main process", NULL             \
     }
 
 /* Input and output of an export. */

@@ -288,7 +288,7 @@ static const struct {
 
 const struct option_spec rows_options[] = {
     {"table", 0, OPTION_CHOICE, EXPORT_AT(table), "ranges|samples|counters|marks",
-     "which table; default: ranges", NULL},
+     "table to export (default: ranges)", NULL},
     {0},
 };
 
