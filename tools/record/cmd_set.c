@@ -297,7 +297,9 @@ static int run_set(const struct cmd_call *call)
     static struct search search;
     static struct changes changes;
     find_changes(values, &changes);
-    int status = trace_ask_wanted(&values->trace) ? trace_ask_check(&values->trace, CMD_MISUSE) : 0;
+    int status = range_check_names(&values->ranges, CMD_MISUSE);
+    if (status == 0 && trace_ask_wanted(&values->trace))
+        status = trace_ask_check(&values->trace, CMD_MISUSE);
     if (status == 0)
         status = search_begin(call, &search);
     if (status != 0)

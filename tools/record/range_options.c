@@ -57,16 +57,34 @@ static bool is_python(const char *spec, const char *program)
            !is_file(spec, length, program);
 }
 
+/* Returns true if it names a Python source file in place of a module. */
+static bool names_source(const char *spec)
+{
+    size_t length = strcspn(spec, ":");
+    return length > 3 && memcmp(spec + length - 3, ".py", 3) == 0 && spec[length] == ':';
+}
+
 /* Suggests "work:load" for "app/work.py:load". */
 static int fail_source(const char *spec, int status)
 {
     size_t length = strcspn(spec, ":"), begin = length;
+    char file[PATH_MAX];
+    snprintf(file, sizeof(file), "%.*s", (int)length, spec);
     while (begin > 0 && spec[begin - 1] != '/')
         begin--;
     return cmd_fail(status,
-                    "option --probe %s: functions of Python are named by their module\n"
+                    "option --probe %s: %sfunctions of Python are named by their module\n"
                     "--probe %.*s%s",
-                    spec, (int)(length - begin - 3), spec + begin, spec + length);
+                    spec, access(file, F_OK) == 0 ? "" : "no such file yet, and ",
+                    (int)(length - begin - 3), spec + begin, spec + length);
+}
+
+int range_check_names(const struct option_list *specs, int status)
+{
+    for (uint32_t i = 0; i < specs->count; i++)
+        if (names_source(specs->items[i].text))
+            return fail_source(specs->items[i].text, status);
+    return 0;
 }
 
 int range_check(const struct range_values *values, const struct sampling_values *sampling,
@@ -76,9 +94,8 @@ int range_check(const struct range_values *values, const struct sampling_values 
         return cmd_fail(status, "option --probe-budget: at most %d percent of a processor",
                         BUDGET_MAX);
     bool is_native = false;
-    for (uint32_t i = 0; i < values->specs.count; i++)
-        if (range_names_source(values->specs.items[i].text))
-            return fail_source(values->specs.items[i].text, status);
+    if (range_check_names(&values->specs, status) != 0)
+        return status;
     for (uint32_t i = 0; i < values->specs.count; i++)
         is_native |= !is_python(values->specs.items[i].text, NULL);
     if (is_native && sampling_rung_max(sampling->rung) == SAMPLING_REMOTE)

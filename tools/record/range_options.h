@@ -37,6 +37,7 @@ struct range_values {
     }
 
 /* 0, or a message was printed: returns `status`. */
+int range_check_names(const struct option_list *specs, int status);
 int range_check(const struct range_values *values, const struct sampling_values *sampling,
                 int status);
 void range_apply(const struct range_values *values, struct collector_options *options);

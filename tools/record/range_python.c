@@ -151,9 +151,3 @@ void range_warn_of_python(const char *spec, char **argv)
         tell(spec, path, &functions);
     free(source);
 }
-
-bool range_names_source(const char *spec)
-{
-    size_t length = strcspn(spec, ":");
-    return length > 3 && memcmp(spec + length - 3, ".py", 3) == 0 && spec[length] == ':';
-}
