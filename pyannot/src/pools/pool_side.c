@@ -9,7 +9,6 @@
 
 #include "annotation.h"
 #include "greenlets.h"
-#include "pool_hook.h"
 #include "pool_task.h"
 #include "state.h"
 

@@ -116,6 +116,30 @@ int64_t pool_side_job_age_ns(const struct pool_side *side);
 void pool_side_emit_facts(struct pool_side *side);
 void pool_side_emit_worker(struct pool_side *side);
 
+/* ---- Hooks (pool_side_hooks.c) --------------------------------------------------------------- */
+
+struct pool_hook_options {
+    struct pool_side *side;
+    PyObject *function; /* the original */
+    PyObject *owner;    /* its first argument, held weakly; or NULL */
+};
+
+/* New reference, or NULL with an exception. Kinds:
+ *   "receive"  Connection._recv_bytes: bytes have come in
+ *   "task"     a worker's queue.get
+ *   "answer"   a worker's queue.put
+ *   "assign"   a parent hands a task over
+ *   "result"   a parent takes a result
+ *   "submit"   a parent's queue of work ids takes one
+ * With sides of thread pools: "task", "answer", "assign", "result". */
+PyObject *pool_hook_create(PyTypeObject *type, const char *kind,
+                           const struct pool_hook_options *options);
+
+/* New references, or NULL with an exception. */
+PyTypeObject *pool_hook_type_create(PyObject *module);
+
+/* ---- The class ------------------------------------------------------------------------------- */
+
 /* Methods for pools of threads (pool_side_threads.c). */
 PyObject *pool_side_offer(PyObject *self, PyObject *ignored);
 PyObject *pool_side_take(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pool_hook: a callable in the place of another one. Passes on arguments, results and exceptions
  * unchanged. Without a recording it costs one more call and one test. */
-#include "pool_hook.h"
-
 #include "pool_side.h"
 #include "pool_task.h"
 
@@ -81,6 +79,13 @@ static PyObject *forward(const struct hook *hook, const struct hook_call *call)
         PyMem_Free(args);
     Py_DECREF(owner);
     return result;
+}
+
+/* The flow of a task. Flows of a pool are neighbours, which a recording writes in few bytes. */
+static annot_flow pool_side_flow(const struct pool_side *side, uint64_t number)
+{
+    annot_flow flow = side->scope + number;
+    return flow ? flow : 1;
 }
 
 /* True if another greenlet than the main one runs, which may be switched away from while it hands a
