@@ -29,10 +29,10 @@
 #define ANNOT_SEGMENT_SUFFIX ".segment" /* PID-NS-HASH.segment */
 #define ANNOT_TARGET_PREFIX  "target-"  /* target-PID-NS: a program that shall join a session */
 #define ANNOT_REFUSED_PREFIX "annot-refused-" /* memory file annot-refused-REASON-ERRNO */
-#define ANNOT_ENV_DIR     "ANNOT_DIR"
-#define ANNOT_ENV_SESSION "ANNOT_SESSION" /* 16 hexadecimal digits */
-#define ANNOT_ENV_PLACE   "ANNOT_PLACE"   /* DEVICE-INODE of its directory, hexadecimal */
-#define ANNOT_ENV_POLICY  "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
+#define ANNOT_ENV_DIR        "ANNOT_DIR"
+#define ANNOT_ENV_SESSION    "ANNOT_SESSION" /* 16 hexadecimal digits */
+#define ANNOT_ENV_PLACE      "ANNOT_PLACE"   /* DEVICE-INODE of its directory, hexadecimal */
+#define ANNOT_ENV_POLICY     "ANNOT_POLICY"  /* "drop", "overwrite", "wait": of this process */
 
 enum {
     ANNOT_PAGE_SIZE = 4096,
