@@ -110,8 +110,8 @@ def check_command_line(checks):
     checks.has("annot record -o x.annot --sampling=none -- annot-probe-t", ["annot-probe-tool"])
     checks.has("annot record --delay=1s -- annot-probe-t", ["annot-probe-tool"])
     checks.has("annot record -- annot-probe-tool not", ["notes.txt"])
-    checks.has("annot record annot-probe-tool --no", [], ["--sampling=none"])
-    checks.has("annot record --no", ["--sampling=none"])
+    checks.has("annot record annot-probe-tool --no", [], ["--no-preload"])
+    checks.has("annot record --no", ["--no-preload"])
 
 
 def check_processes(checks, pid):
