@@ -40,7 +40,7 @@ struct diff {
 static int add_path(struct diff *diff, enum compare_side side, const char *path)
 {
     if (diff->counts[side] == COMPARE_RUNS_MAX)
-        return cmd_fail(CMD_MISUSE, "more than %d recordings a side\nfewer of them tell as much",
+        return cmd_fail(CMD_MISUSE, "more than %d recordings a side\nfewer give the same answer",
                         COMPARE_RUNS_MAX);
     char *copy = strdup(path);
     if (!copy)
@@ -115,7 +115,7 @@ static int choose(struct diff *diff, const struct cmd_call *call)
                                     "two folders of recordings");
     for (int i = 0; i < call->operand_count; i++) {
         if (strcmp(call->operands[i], "vs") == 0 && side == COMPARE_B)
-            return cmd_fail(CMD_MISUSE, "\"vs\" stands twice among the recordings\n"
+            return cmd_fail(CMD_MISUSE, "\"vs\" is given twice\n"
                                         "a file of that name is ./vs");
         if (strcmp(call->operands[i], "vs") == 0) {
             side = COMPARE_B;
@@ -127,8 +127,8 @@ static int choose(struct diff *diff, const struct cmd_call *call)
         side = parted ? side : COMPARE_B;
     }
     if (diff->counts[COMPARE_A] == 0 || diff->counts[COMPARE_B] == 0)
-        return cmd_fail(CMD_MISUSE, "no recording stands %s \"vs\"\nannot diff A1 A2 vs B1 B2",
-                        diff->counts[COMPARE_A] == 0 ? "before" : "behind");
+        return cmd_fail(CMD_MISUSE, "no recording %s \"vs\"\nannot diff A1 A2 vs B1 B2",
+                        diff->counts[COMPARE_A] == 0 ? "before" : "after");
     return CMD_OK;
 }
 

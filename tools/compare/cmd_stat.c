@@ -262,8 +262,9 @@ static void add_commands(const struct stat *stat, struct text *text)
 static void add_notes(const struct stat *stat, struct text *text)
 {
     if (!stat->values->no_record)
-        text_format(text, "\nRecorded runs are slower by what sampling costs: --no-record measures "
-                          "without.\n");
+        text_format(text,
+                    "\nRecorded runs are slower by the cost of sampling: --no-record measures "
+                    "without.\n");
     if (!stat->folder.temporary && stat->values->output)
         text_format(text, "recordings: %s/\n", stat->folder.path);
 }

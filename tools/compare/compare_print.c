@@ -121,11 +121,11 @@ static void print_judgement(const struct compare_judgement *judgement)
                 judgement->variant[0] ? ", " : "", judgement->limit->text, judgement->result.name,
                 run ? "" : " ", run ? "" : judgement->result.metric);
     if (isnan(judgement->value))
-        text_format(&text, "not there on both sides");
+        text_format(&text, "missing on one side");
     else
         add_bound(&text, judgement, judgement->value);
     if (isinf(judgement->low) && isinf(judgement->high)) {
-        text_format(&text, "; so few runs tell no interval");
+        text_format(&text, "; too few runs for an interval");
     } else if (!isnan(judgement->low) && judgement->low < judgement->high) {
         bool measured = !isnan(judgement->result.p) || !is_difference(judgement->limit);
         text_format(&text, measured ? " (95 %%: " : " (one run each, so perhaps ");

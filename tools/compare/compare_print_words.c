@@ -82,7 +82,7 @@ static void print_differences(const struct words *words)
     double b = compare_others(words->compare, COMPARE_B);
     char buffer[WORDS_SIZE];
     struct text text = text_init(buffer, sizeof(buffer));
-    text_format(&text, "Not alike: ");
+    text_format(&text, "Differences: ");
     for (size_t i = 0; i < count; i++)
         if (strcmp(found[i].what, "command") != 0)
             text_format(&text, "%s%s: %s and %s", printed++ ? "; " : "", found[i].what, found[i].a,

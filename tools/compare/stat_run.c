@@ -202,7 +202,7 @@ int stat_folder_init(struct stat_folder *folder, const char *name, const char *c
         if (mkdir(path, 0777) == 0)
             continue;
         status = errno == EEXIST
-                     ? cmd_fail(CMD_FAILED, "%s is there already\nname another folder", path)
+                     ? cmd_fail(CMD_FAILED, "%s already exists\nname another folder", path)
                      : cmd_fail(CMD_FAILED, "cannot make %s: %s", path, strerror(errno));
     }
     return status;

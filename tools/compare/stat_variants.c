@@ -40,7 +40,7 @@ static int take_commands(struct stat_variants *variants, char **operands, const 
         if (operands[i + 1] && strcmp(operands[i + 1], "--") == 0)
             operands[++i] = NULL;
         if (!operands[i + 1] || strcmp(operands[i + 1], "--vs") == 0)
-            return cmd_fail(CMD_MISUSE, "no command behind --vs\nannot stat -- ./old --vs ./new");
+            return cmd_fail(CMD_MISUSE, "no command after --vs\nannot stat -- ./old --vs ./new");
         if (variants->command_count == STAT_COMMANDS_MAX)
             return cmd_fail(CMD_MISUSE,
                             "more than %d commands\n--vary runs one with several values",
@@ -83,7 +83,7 @@ static int take_parameter(struct stat_variants *variants, const char *text)
         return fail_vary(text, "the table has a column of that name; take another one");
     for (size_t i = 0; i < variants->parameters.count; i++)
         if (strcmp(variants->parameters.names[i], parameter->text) == 0)
-            return fail_vary(text, "the name is there twice");
+            return fail_vary(text, "the name is given twice");
     for (char *at = parameter->text + (equals - text) + 1; at; parameter->count++) {
         char *comma = strchr(at, ',');
         if (parameter->count == STAT_VALUES_MAX)

@@ -26,8 +26,8 @@
 #define RANGE_METRICS                                                                              \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
-            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_TOLD),                  \
-            TIME_OF("relative", NULL, METRIC_TESTED | METRIC_RELATIVE | METRIC_TOLD),              \
+            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_REPORTED),              \
+            TIME_OF("relative", NULL, METRIC_TESTED | METRIC_RELATIVE | METRIC_REPORTED),          \
             TIME_OF("undisturbed", NULL, METRIC_UNDISTURBED),                                      \
             TIME_OF("self", "self_ns", METRIC_SUM), COUNT_OF("count", "count", METRIC_SUM),        \
             TIME_OF("mean", "mean_ns", 0), TIME_OF("min", "min_ns", 0),                            \
@@ -42,7 +42,7 @@
 #define WORK_METRICS                                                                               \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
-            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_TOLD),                  \
+            TIME_OF("each", "p50_ns", METRIC_TESTED | METRIC_EACH | METRIC_REPORTED),              \
             COUNT_OF("count", "count", METRIC_SUM), TIME_OF("min", "min_ns", 0),                   \
             TIME_OF("p95", "p95_ns", 0), TIME_OF("max", "max_ns", 0),                              \
     }
@@ -111,7 +111,7 @@ const struct compare_kind compare_kinds[] = {
         .label = "range",
         .keys = {"path"},
         .match = MATCH_NUMBERED,
-        .metrics = {TIME_OF("gpu", "gpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+        .metrics = {TIME_OF("gpu", "gpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     TIME_OF("self", "gpu_self_ns", METRIC_SUM),
                     TIME_OF("idle", "idle_ns", METRIC_SUM),
                     COUNT_OF("launched", "launched", METRIC_SUM),
@@ -147,8 +147,8 @@ const struct compare_kind compare_kinds[] = {
         .keys = {"name", "file", "kind"},
         .place = "location",
         .match = MATCH_CODE,
-        .metrics = {TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
-                    COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+        .metrics = {TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
+                    COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     TIME_OF("total", "total_ns", METRIC_SUM), TIME_OF("each", "per_call_ns", 0),
                     TIME_OF("max", "max_ns", 0)},
     },
@@ -209,7 +209,7 @@ const struct compare_kind compare_kinds[] = {
         .label = "function",
         .keys = {"function", "part", "workers"},
         .place = "part",
-        .metrics = {TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+        .metrics = {TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     COUNT_OF("count", "count", METRIC_SUM), TIME_OF("p50", "p50_ns", 0),
                     TIME_OF("p90", "p90_ns", 0)},
     },
@@ -219,7 +219,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "imports",
         .label = "module",
         .keys = {"module"},
-        .metrics = {TIME_OF("self", "self_ns", METRIC_TESTED | METRIC_SUM | METRIC_TOLD),
+        .metrics = {TIME_OF("self", "self_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     TIME_OF("total", "total_ns", METRIC_SUM)},
     },
     {
@@ -228,7 +228,7 @@ const struct compare_kind compare_kinds[] = {
         .title = "counters: means",
         .label = "counter",
         .keys = {"name"},
-        .metrics = {VALUE_OF("mean", "value_mean", METRIC_TESTED | METRIC_TOLD),
+        .metrics = {VALUE_OF("mean", "value_mean", METRIC_TESTED | METRIC_REPORTED),
                     VALUE_OF("max", "value_max", 0), VALUE_OF("last", "value_last", 0)},
     },
 };

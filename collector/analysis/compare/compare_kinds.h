@@ -14,7 +14,7 @@ enum metric_flags {
     METRIC_EACH = 1u << 3,        /* median of single durations */
     METRIC_UNDISTURBED = 1u << 6, /* the same, without time runnable but without a processor */
     METRIC_RELATIVE = 1u << 4,    /* METRIC_UNDISTURBED, scaled to equal speed of all runs */
-    METRIC_TOLD = 1u << 5,        /* reported by programs: its presence is not subject to chance */
+    METRIC_REPORTED = 1u << 5,    /* reported by programs: its presence is not subject to chance */
     METRIC_BOTH = 1u << 7,        /* sum of the next two metrics: running and waiting */
 };
 

@@ -122,7 +122,7 @@ static int take_value(struct compare_limit *limit, struct span value,
     bool sign = digits.from > value.from;
     if (size_of(digits) == 0 || size_of(digits) >= sizeof(copy) || *digits.from == '.' ||
         digits.to[-1] == '.')
-        return fail(error, "no number behind < or >", value);
+        return fail(error, "no number after < or >", value);
     snprintf(copy, sizeof(copy), "%.*s", (int)size_of(digits), digits.from);
     limit->value = strtod(copy, NULL);
     limit->relative = size_of(unit) == 1 && *unit.from == '%';

@@ -461,8 +461,8 @@ static void judge(struct compare *compare, size_t kind)
     for (size_t i = 0; i < list->results.count; i++) {
         struct compare_result *result = &list->results.items[i];
         int metric = compare_metric_find(&compare_kinds[kind], result->metric);
-        bool told = compare_kinds[kind].metrics[metric].flags & METRIC_TOLD;
-        enum compare_verdict presence = told ? presence_of(compare, result) : COMPARE_UNSURE;
+        bool reported = compare_kinds[kind].metrics[metric].flags & METRIC_REPORTED;
+        enum compare_verdict presence = reported ? presence_of(compare, result) : COMPARE_UNSURE;
         if (result->verdict != COMPARE_UNTESTED)
             result->verdict = (uint8_t)(presence ? presence : verdict_of(result));
     }

@@ -107,7 +107,7 @@ static int take(void *context, const struct item *item)
         return 0;
     uint64_t time_ns = awaits_duration_ns(awaits->trace, &item->args);
     const struct arg *line = find(awaits->trace, &item->args, ASYNCIO_KEY_LINE, VALUE_INT64);
-    const struct await_place told = {
+    const struct await_place found = {
         .function = find_string(awaits->trace, &item->args, ASYNCIO_KEY_FUNCTION),
         .file = find_string(awaits->trace, &item->args, ASYNCIO_KEY_FILE),
         .awaits = find_string(awaits->trace, &item->args, ASYNCIO_KEY_AWAITS),
@@ -115,7 +115,7 @@ static int take(void *context, const struct item *item)
     };
     if (time_ns == 0)
         return 0;
-    struct await_place *place = find_place(awaits, &told);
+    struct await_place *place = find_place(awaits, &found);
     if (!place)
         return -ENOMEM;
     place->count++;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Returns the part of `path` after "/lib/python3.11/" or "/lib64/python3.11/", or NULL. */
-static const char *behind_stdlib(const char *path)
+static const char *after_stdlib(const char *path)
 {
     for (const char *at = path; (at = strstr(at, "/python")); at++) {
         const char *end = at + strlen("/python");
@@ -21,7 +21,7 @@ static const char *behind_stdlib(const char *path)
     return NULL;
 }
 
-static const char *behind_libraries(const char *path)
+static const char *after_libraries(const char *path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
@@ -29,8 +29,8 @@ static const char *behind_libraries(const char *path)
         if (at)
             return at + strlen(folders[i]);
     }
-    const char *behind = behind_stdlib(path);
-    return behind ? behind : path;
+    const char *rest = after_stdlib(path);
+    return rest ? rest : path;
 }
 
 static const char *base_name(const char *path)
@@ -50,10 +50,10 @@ static bool is_word(const char *word, const char *prefix, size_t length)
 }
 
 /* Returns the part of `path` below one directory of the list, or `path` itself. */
-static const char *behind_prefix(const char *path, const char *prefix, size_t length)
+static const char *after_prefix(const char *path, const char *prefix, size_t length)
 {
     if (is_word(CALL_STRIP_LIBRARIES, prefix, length))
-        return behind_libraries(path);
+        return after_libraries(path);
     if (is_word(CALL_STRIP_FOLDERS, prefix, length))
         return base_name(path);
     while (length > 0 && prefix[length - 1] == '/')
@@ -68,9 +68,9 @@ const char *call_short_path(const char *path, const char *prefixes)
     const char *shortest = path;
     while (prefixes && *prefixes) {
         size_t length = strcspn(prefixes, ":");
-        const char *behind = behind_prefix(path, prefixes, length);
-        if (behind > shortest && *behind)
-            shortest = behind;
+        const char *rest = after_prefix(path, prefixes, length);
+        if (rest > shortest && *rest)
+            shortest = rest;
         prefixes += length + (prefixes[length] == ':');
     }
     return shortest;

@@ -40,10 +40,10 @@ static bool begins(const char *text, const char *with)
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /* Returns the part after the folder of installed modules: "json/decoder.py"; NULL elsewhere. */
-static const char *behind_installed(const char *path)
+static const char *after_installed(const char *path)
 {
-    const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
-    return behind == path ? NULL : behind;
+    const char *rest = call_short_path(path, CALL_STRIP_LIBRARIES);
+    return rest == path ? NULL : rest;
 }
 
 static bool is_in_packages(const char *path)
@@ -144,7 +144,7 @@ static enum code_owner python_owner(const struct trace *trace, const struct labe
         return CODE_STDLIB;
     if (is_in_packages(path) || is_start_script(trace, path))
         return CODE_LIBRARY;
-    return behind_installed(path) ? CODE_STDLIB : CODE_OWN;
+    return after_installed(path) ? CODE_STDLIB : CODE_OWN;
 }
 
 static enum code_purpose python_purpose(const char *path)
@@ -172,14 +172,14 @@ static enum code_purpose python_purpose(const char *path)
         {"encodings/", PURPOSE_START_UP},
     };
 
-    const char *behind = behind_installed(path);
+    const char *rest = after_installed(path);
     if (begins(path, "<frozen importlib") || begins(path, "<frozen zipimport"))
         return PURPOSE_IMPORT;
     if (begins(path, "<frozen runpy") || begins(path, "<frozen site>") ||
         begins(path, "<frozen getpath>"))
         return PURPOSE_START_UP;
-    for (size_t i = 0; behind && i < sizeof(modules) / sizeof(*modules); i++)
-        if (begins(behind, modules[i].begin))
+    for (size_t i = 0; rest && i < sizeof(modules) / sizeof(*modules); i++)
+        if (begins(rest, modules[i].begin))
             return modules[i].purpose;
     return PURPOSE_NONE;
 }
@@ -216,7 +216,7 @@ static enum code_owner native_owner(const char *path)
         return CODE_INTERPRETER;
     if (is_in_packages(path) || is_of_system(path))
         return CODE_LIBRARY;
-    if (behind_installed(path))
+    if (after_installed(path))
         return CODE_STDLIB;
     return shared && strstr(path, "/lib/") ? CODE_LIBRARY : CODE_OWN;
 }
@@ -318,7 +318,7 @@ bool code_is_extension(const struct trace *trace, uint32_t ordinal)
     const char *path = module_of(trace, label);
     return label->kind == FRAME_NATIVE &&
            (is_in_packages(path) ||
-            (behind_installed(path) && !is_interpreter(text_base_name(path))));
+            (after_installed(path) && !is_interpreter(text_base_name(path))));
 }
 
 bool code_is_start_up(const struct trace *trace, uint32_t ordinal)
@@ -347,9 +347,8 @@ bool code_is_bootstrap(const struct trace *trace, uint32_t ordinal)
     const char *end = strrchr(name, '.');
     if (label->kind != FRAME_PYTHON || strcmp(end ? end + 1 : name, "_bootstrap") != 0)
         return false;
-    const char *behind = behind_installed(source_of(trace, label));
-    return begins(behind ? behind : "", "multiprocessing/") ||
-           begins(behind ? behind : "", "threading.py");
+    const char *rest = after_installed(source_of(trace, label));
+    return begins(rest ? rest : "", "multiprocessing/") || begins(rest ? rest : "", "threading.py");
 }
 
 #define LOCALS ".<locals>."
@@ -386,7 +385,7 @@ size_t code_rest_name(const struct trace *trace, unsigned purpose, uint32_t prog
 
 /* Returns the part of `path` below the folder of a script that the command names: "python3
  * /srv/app/main.py". NULL: not below one. */
-static const char *behind_script(const char *command, const char *path)
+static const char *after_script(const char *command, const char *path)
 {
     for (const char *at = command; *at; at += strspn(at, " ")) {
         size_t size = strcspn(at, " "), folder = size;
@@ -405,14 +404,14 @@ static const char *behind_script(const char *command, const char *path)
 static const char *relative(const struct trace *trace, const char *path)
 {
     const struct trace_session *session = trace_session_get(trace);
-    const char *behind = call_short_path(path, CALL_STRIP_LIBRARIES);
+    const char *rest = call_short_path(path, CALL_STRIP_LIBRARIES);
     const char *script = NULL;
-    if (behind == path)
-        behind = call_short_path(path, trace_string(trace, session->directory)->bytes);
-    if (behind == path)
-        script = behind_script(trace_string(trace, session->command)->bytes, path);
-    behind = script ? script : behind;
-    return begins(behind, "./") ? behind + 2 : behind;
+    if (rest == path)
+        rest = call_short_path(path, trace_string(trace, session->directory)->bytes);
+    if (rest == path)
+        script = after_script(trace_string(trace, session->command)->bytes, path);
+    rest = script ? script : rest;
+    return begins(rest, "./") ? rest + 2 : rest;
 }
 
 /* "_csv.cpython-311-x86_64-linux-gnu.so" is "_csv". */

@@ -174,9 +174,11 @@ static unsigned bucket_at(const struct histogram_pool *pool, const struct histog
             seen++;
         if (seen >= rank || bucket == BLOCK_WORDS * BLOCK_WORDS - 1)
             return bucket;
-        unsigned behind = (bucket / BLOCK_WORDS + 1) * BLOCK_WORDS;
-        bool near = page || (next < count && sorted[next] < behind);
-        bucket = near ? bucket + 1 : behind < BLOCK_WORDS * BLOCK_WORDS ? behind : behind - 1;
+        unsigned next_page = (bucket / BLOCK_WORDS + 1) * BLOCK_WORDS;
+        bool near = page || (next < count && sorted[next] < next_page);
+        bucket = near                                    ? bucket + 1
+                 : next_page < BLOCK_WORDS * BLOCK_WORDS ? next_page
+                                                         : next_page - 1;
     }
 }
 

@@ -56,7 +56,7 @@ struct loop_blocks {
     VEC(struct part) parts;
     VEC(struct place) sums;
     VEC(struct loop_place) places;
-    VEC(struct loop_block) told;
+    VEC(struct loop_block) results;
     struct loop_totals totals;
 };
 
@@ -81,7 +81,7 @@ void loop_blocks_destroy(struct loop_blocks *blocks)
     vec_free(&blocks->parts);
     vec_free(&blocks->sums);
     vec_free(&blocks->places);
-    vec_free(&blocks->told);
+    vec_free(&blocks->results);
     free(blocks);
 }
 
@@ -331,13 +331,13 @@ static int add_block(struct loop_blocks *blocks, const struct own_time *own, uin
     if (!place)
         return -ENOMEM;
     uint64_t time_ns = time_of(block);
-    const struct loop_block told = {.begin_ns = block->begin_ns,
-                                    .end_ns = block->end_ns,
-                                    .time_ns = time_of(block),
-                                    .thread = block->thread,
-                                    .others = block->others,
-                                    .place = (uint32_t)(place - blocks->sums.items)};
-    if (vec_push(&blocks->told, told) != 0)
+    const struct loop_block result = {.begin_ns = block->begin_ns,
+                                      .end_ns = block->end_ns,
+                                      .time_ns = time_of(block),
+                                      .thread = block->thread,
+                                      .others = block->others,
+                                      .place = (uint32_t)(place - blocks->sums.items)};
+    if (vec_push(&blocks->results, result) != 0)
         return -ENOMEM;
     place->place.count++;
     place->place.time_ns += time_ns;
@@ -388,9 +388,9 @@ static int rank_places(struct loop_blocks *blocks, uint32_t *ranks)
         if (vec_push(&blocks->places, place->place) != 0)
             return -ENOMEM;
     }
-    for (size_t i = 0; i < blocks->told.count; i++)
-        blocks->told.items[i].place = ranks[blocks->told.items[i].place];
-    qsort(blocks->told.items, blocks->told.count, sizeof(*blocks->told.items), by_time);
+    for (size_t i = 0; i < blocks->results.count; i++)
+        blocks->results.items[i].place = ranks[blocks->results.items[i].place];
+    qsort(blocks->results.items, blocks->results.count, sizeof(*blocks->results.items), by_time);
     return 0;
 }
 
@@ -435,6 +435,6 @@ uint32_t loop_blocks_places(const struct loop_blocks *blocks, const struct loop_
 
 uint32_t loop_blocks_each(const struct loop_blocks *blocks, const struct loop_block **ret_blocks)
 {
-    *ret_blocks = blocks->told.items;
-    return (uint32_t)blocks->told.count;
+    *ret_blocks = blocks->results.items;
+    return (uint32_t)blocks->results.count;
 }

@@ -55,8 +55,8 @@ static int report_range(void *context, uint32_t row, const struct item *span)
 {
     struct report *report = context;
     const struct range_watch *watch = &report->options.range_watch;
-    int rc = report->gpu ? gpu_stats_told(report->gpu, row, span) : 0;
-    return rc == 0 && watch->told ? watch->told(watch->context, row, span) : rc;
+    int rc = report->gpu ? gpu_stats_ended(report->gpu, row, span) : 0;
+    return rc == 0 && watch->ended ? watch->ended(watch->context, row, span) : rc;
 }
 
 static unsigned add_sinks(struct report *report, struct sink *sinks)

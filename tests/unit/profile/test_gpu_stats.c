@@ -68,7 +68,7 @@ struct results {
 
 static int tell(void *context, uint32_t row, const struct item *span)
 {
-    return gpu_stats_told(((struct results *)context)->gpu, row, span);
+    return gpu_stats_ended(((struct results *)context)->gpu, row, span);
 }
 
 /* `end`: length of the recording. */

@@ -21,7 +21,7 @@ static size_t operator_length(const char *name, const char *at)
 }
 
 /* Returns the position after the bracket that closes the one at `at`, or the end. */
-static const char *behind_bracket(const char *name, const char *at)
+static const char *after_bracket(const char *name, const char *at)
 {
     unsigned depth = 0;
     for (; *at; at++) {
@@ -48,7 +48,7 @@ static const char *find_arguments(const char *name)
         else if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0)
             at += sizeof(anonymous) - 2;
         else if (*at == '<')
-            at = behind_bracket(name, at) - 1;
+            at = after_bracket(name, at) - 1;
         else if (*at == '(')
             return at;
     }
@@ -63,7 +63,7 @@ static const char *skip_result(const char *name, const char *end)
         if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0)
             at += sizeof(anonymous) - 2;
         else if (*at == '<' && operator_length(name, at) == 0)
-            at = behind_bracket(name, at) - 1;
+            at = after_bracket(name, at) - 1;
         else if (operator_length(name, at) > 0)
             at += operator_length(name, at) - 1;
         else if (*at == ' ')
@@ -97,7 +97,7 @@ static void add_parameters(struct text *text, const char *at, const char *end)
     text_add(text, "<", 1);
     for (const char *from = at; at < end; at++) {
         if (*at == '<' || *at == '(')
-            at = behind_bracket(from, at) - 1;
+            at = after_bracket(from, at) - 1;
         bool last = at + 1 >= end, comma = at < end && *at == ',';
         if (!comma && !last)
             continue;
@@ -121,12 +121,12 @@ static void add_name(const char *name, bool parameters, char *buffer, size_t siz
             text_add(&text, at, length);
             at += length;
         } else if (*at == '<') {
-            const char *behind = behind_bracket(name, at);
-            if (parameters && behind[-1] == '>')
-                add_parameters(&text, at + 1, behind - 1);
+            const char *rest = after_bracket(name, at);
+            if (parameters && rest[-1] == '>')
+                add_parameters(&text, at + 1, rest - 1);
             else
                 text_format(&text, "<\xe2\x80\xa6>");
-            at = behind;
+            at = rest;
         } else {
             text_add(&text, at++, 1);
         }

@@ -12,11 +12,11 @@ void gpu_queues_fini(struct gpu_queues *queues)
 {
     for (size_t i = 0; i < queues->lanes.count; i++) {
         gpu_busy_free(&queues->lanes.items[i].busy);
-        gpu_busy_free(&queues->lanes.items[i].asked);
+        gpu_busy_free(&queues->lanes.items[i].launched);
     }
     for (size_t i = 0; i < queues->processes.count; i++) {
         gpu_busy_free(&queues->processes.items[i].busy);
-        gpu_busy_free(&queues->processes.items[i].asked);
+        gpu_busy_free(&queues->processes.items[i].launched);
         gpu_busy_free(&queues->processes.items[i].watched);
         gpu_busy_free(&queues->processes.items[i].starved);
     }
@@ -85,7 +85,7 @@ static struct queue_busy *lane_at(struct gpu_queues *queues, const struct trace 
 
 static size_t gaps_of(const struct queue_busy *lane)
 {
-    return lane->busy.items.count + lane->asked.items.count;
+    return lane->busy.items.count + lane->launched.items.count;
 }
 
 /* Once there are more than GPU_GAPS_MAX gaps, closes the shortest, at least a quarter, so that this
@@ -104,7 +104,7 @@ static int limit_gaps(struct gpu_queues *queues)
         for (size_t i = 0; i < queues->lanes.count && !error; i++) {
             error = gpu_busy_fill(&queues->lanes.items[i].busy, queues->fill_ns);
             if (!error)
-                error = gpu_busy_fill(&queues->lanes.items[i].asked, queues->fill_ns);
+                error = gpu_busy_fill(&queues->lanes.items[i].launched, queues->fill_ns);
             count += gaps_of(&queues->lanes.items[i]);
         }
     }
@@ -116,21 +116,21 @@ static bool is_alone(const struct gpu_queue *queue)
     return queue->is_device || queue->device == 0;
 }
 
-static int add_to(struct queue_busy *lane, const struct item *span, int64_t asked_ns)
+static int add_to(struct queue_busy *lane, const struct item *span, int64_t launched_ns)
 {
     struct gpu_queue *queue = &lane->queue;
     queue->count++;
     queue->total_ns += (uint64_t)(span->end_ns - span->begin_ns);
     queue->first_ns = span->begin_ns < queue->first_ns ? span->begin_ns : queue->first_ns;
     queue->last_ns = span->end_ns > queue->last_ns ? span->end_ns : queue->last_ns;
-    if (is_alone(queue) && gpu_busy_add(&lane->asked, asked_ns, span->end_ns) != 0)
+    if (is_alone(queue) && gpu_busy_add(&lane->launched, launched_ns, span->end_ns) != 0)
         return -ENOMEM;
     return gpu_busy_add(&lane->busy, span->begin_ns, span->end_ns);
 }
 
 /* Adds a span to its queue and to its device; simultaneous work of several queues counts once. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
-                   int64_t asked_ns)
+                   int64_t launched_ns)
 {
     uint32_t ordinal = span->event->lane;
     if (ordinal >= TRACE_LANES_MAX)
@@ -138,7 +138,7 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
     struct queue_busy *lane = ordinal < queues->lanes.count ? &queues->lanes.items[ordinal] : NULL;
     if (!lane || lane->queue.count == 0)
         lane = lane_at(queues, trace, ordinal, span->event->thread);
-    if (!lane || add_to(lane, span, asked_ns) != 0)
+    if (!lane || add_to(lane, span, launched_ns) != 0)
         return -ENOMEM;
     uint32_t device = lane->queue.device;
     lane = device == 0                        ? NULL
@@ -146,7 +146,7 @@ int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const s
                                               : NULL;
     if (device != 0 && (!lane || lane->queue.count == 0))
         lane = lane_at(queues, trace, device - 1, span->event->thread);
-    if (device != 0 && (!lane || add_to(lane, span, asked_ns) != 0))
+    if (device != 0 && (!lane || add_to(lane, span, launched_ns) != 0))
         return -ENOMEM;
     return ++queues->added % LOOK_EACH == 0 ? limit_gaps(queues) : 0;
 }
@@ -271,24 +271,24 @@ static int finish_busy(struct gpu_queues *queues, struct queue_busy *lane)
 }
 
 /* True after the first launch and before the last end. */
-static bool is_between(const struct gpu_interval *starved, const struct gpu_busy *asked)
+static bool is_between(const struct gpu_interval *starved, const struct gpu_busy *launched)
 {
-    size_t count = asked->items.count;
-    return count > 0 && starved->begin_ns >= asked->items.items[0].begin_ns &&
-           starved->end_ns <= asked->items.items[count - 1].end_ns;
+    size_t count = launched->items.count;
+    return count > 0 && starved->begin_ns >= launched->items.items[0].begin_ns &&
+           starved->end_ns <= launched->items.items[count - 1].end_ns;
 }
 
 static int find_starved(struct gpu_queue *row, const struct gpu_busy *watched,
-                        const struct gpu_busy *asked)
+                        const struct gpu_busy *launched)
 {
     struct gpu_busy starved;
-    int error = gpu_busy_minus(&starved, watched, asked);
+    int error = gpu_busy_minus(&starved, watched, launched);
     for (size_t i = 0; i < starved.items.count; i++) {
         const struct gpu_interval *item = &starved.items.items[i];
         uint64_t time_ns = (uint64_t)item->end_ns - (uint64_t)item->begin_ns;
         bool brief = time_ns < GPU_STARVED_BRIEF_NS;
         row->starved_ns += time_ns;
-        if (!is_between(item, asked)) {
+        if (!is_between(item, launched)) {
             row->ends_ns += time_ns;
             continue;
         }
@@ -306,16 +306,16 @@ static int finish_lane(struct gpu_queues *queues, struct queue_busy *lane, struc
 {
     struct gpu_queue *row = &lane->queue;
     struct process_busy *process = process_of(queues, row->process);
-    int error = process ? gpu_busy_settle(&lane->asked) : -ENOMEM;
+    int error = process ? gpu_busy_settle(&lane->launched) : -ENOMEM;
     if (error)
         return error;
     row->life_ns = (uint64_t)(life.end_ns - life.begin_ns);
     row->watched_ns = gpu_busy_total(&process->watched);
     if (is_alone(row))
-        error = find_starved(row, &process->watched, &lane->asked);
+        error = find_starved(row, &process->watched, &lane->launched);
     if (!error)
-        error = gpu_busy_move(&process->asked, &lane->asked);
-    gpu_busy_free(&lane->asked);
+        error = gpu_busy_move(&process->launched, &lane->launched);
+    gpu_busy_free(&lane->launched);
     return error ? error : vec_push(&queues->rows, *row);
 }
 
@@ -328,7 +328,7 @@ static int finish_process(const struct gpu_queues *queues, struct process_busy *
 
 static int find_starved_of_process(struct process_busy *process)
 {
-    int error = gpu_busy_minus(&process->starved, &process->watched, &process->asked);
+    int error = gpu_busy_minus(&process->starved, &process->watched, &process->launched);
     return error ? error : gpu_busy_index(&process->starved);
 }
 
@@ -346,7 +346,8 @@ void gpu_queues_count_synced(struct gpu_queues *queues, struct gpu_totals *total
             while (at < process->starved.items.count && starved[at].end_ns <= sync->time_ns)
                 at++;
             if (at == process->starved.items.count || sync->process != process->process ||
-                starved[at].begin_ns > sync->time_ns || !is_between(&starved[at], &process->asked))
+                starved[at].begin_ns > sync->time_ns ||
+                !is_between(&starved[at], &process->launched))
                 continue;
             totals->synced_count++;
             totals->synced_ns += (uint64_t)starved[at].end_ns - (uint64_t)starved[at].begin_ns;

@@ -10,14 +10,15 @@
 struct queue_busy {
     struct gpu_queue queue;
     struct gpu_busy busy;
-    struct gpu_busy asked; /* from each launch to its end; of devices, and of queues without one */
+    struct gpu_busy
+        launched; /* from each launch to its end; of devices, and of queues without one */
 };
 
 struct process_busy {
     uint32_t process;
-    struct gpu_busy busy;    /* of all its queues, with an index */
-    struct gpu_busy asked;   /* from each launch to its end, of all its queues; not indexed */
-    struct gpu_busy watched; /* when its GPUs were watched, with an index */
+    struct gpu_busy busy;     /* of all its queues, with an index */
+    struct gpu_busy launched; /* from each launch to its end, of all its queues; not indexed */
+    struct gpu_busy watched;  /* when its GPUs were watched, with an index */
     struct gpu_busy starved; /* part of `watched` without launched unfinished work, with an index */
 };
 
@@ -42,9 +43,9 @@ struct gpu_queues {
 /* 0 or -ENOMEM. */
 int gpu_queues_init(struct gpu_queues *queues, const struct trace *trace);
 void gpu_queues_fini(struct gpu_queues *queues);
-/* Adds work of a queue that was launched at `asked_ns`. 0 or -ENOMEM. */
+/* Adds work of a queue that was launched at `launched_ns`. 0 or -ENOMEM. */
 int gpu_queues_add(struct gpu_queues *queues, const struct trace *trace, const struct item *span,
-                   int64_t asked_ns);
+                   int64_t launched_ns);
 /* Makes the rows and processes; adds the closed gaps to `filled_ns`. `from_ns` to `to_ns`: the
  * recording within the selection. 0 or -ENOMEM. */
 int gpu_queues_finish(struct gpu_queues *queues, const struct trace *trace, int64_t from_ns,

@@ -86,7 +86,7 @@ const struct range_duration *gpu_stats_durations(const struct gpu_stats *work,
 /* ---- Key-values ------------------------------------------------------------------------------ */
 
 /* The last value of each key among a span's key-values; NULL: missing. */
-struct told {
+struct gpu_values {
     const struct arg *values[KEY_COUNT];
 };
 
@@ -121,12 +121,13 @@ static enum gpu_key look_at_key(struct gpu_stats *work, uint32_t string)
     return key;
 }
 
-static inline void take_values(struct gpu_stats *work, const struct args *args, struct told *told)
+static inline void take_values(struct gpu_stats *work, const struct args *args,
+                               struct gpu_values *found)
 {
     for (uint32_t i = 0; i < args->count; i++) {
         const struct arg *arg = &args->items[i];
         uint8_t key = arg->key < work->keys.count ? work->keys.items[arg->key] : KEY_NEW;
-        told->values[key ? key : look_at_key(work, arg->key)] = arg;
+        found->values[key ? key : look_at_key(work, arg->key)] = arg;
     }
 }
 
@@ -269,16 +270,16 @@ static uint32_t *recent_shape(struct gpu_stats *work, const struct gpu_shape *sh
     return &work->recent_shapes[mixed >> (32 - GPU_RECENT_BITS)];
 }
 
-static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct told *told,
+static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct gpu_values *found,
                      uint64_t time_ns)
 {
     struct gpu_shape shape = {
         .row = (uint32_t)(row - work->rows.items),
-        .grid = string_of(told->values[KEY_GRID]),
-        .block = string_of(told->values[KEY_BLOCK]),
-        .registers = number_of(told->values[KEY_REGISTERS]),
-        .shared_bytes = number_of(told->values[KEY_SHARED]),
-        .occupancy = percent_of(told->values[KEY_OCCUPANCY]),
+        .grid = string_of(found->values[KEY_GRID]),
+        .block = string_of(found->values[KEY_BLOCK]),
+        .registers = number_of(found->values[KEY_REGISTERS]),
+        .shared_bytes = number_of(found->values[KEY_SHARED]),
+        .occupancy = percent_of(found->values[KEY_OCCUPANCY]),
     };
     uint32_t *recent = recent_shape(work, &shape);
     int64_t index = *recent;
@@ -295,7 +296,7 @@ static int add_shape(struct gpu_stats *work, struct gpu_row *row, const struct t
 /* ---- Spans ----------------------------------------------------------------------------------- */
 
 /* Time of the launch, or of the start if it is unknown. */
-static int64_t asked_at(const struct item *span, bool is_node)
+static int64_t launched_at(const struct item *span, bool is_node)
 {
     int64_t origin_ns = span->event->origin_ns;
     bool known = origin_ns != EVENT_NO_ORIGIN && !is_node && origin_ns < span->begin_ns;
@@ -307,18 +308,18 @@ static bool is_pageable(const struct gpu_stats *work, const struct arg *memory)
     return strcmp(trace_string(work->trace, string_of(memory))->bytes, "pageable") == 0;
 }
 
-static void count_kind(struct gpu_stats *work, const struct gpu_row *row, const struct told *told,
-                       uint64_t time_ns)
+static void count_kind(struct gpu_stats *work, const struct gpu_row *row,
+                       const struct gpu_values *found, uint64_t time_ns)
 {
     struct gpu_totals *totals = &work->totals;
     totals->kernel_count += row->role == QUEUE_ROLE_KERNEL;
     totals->brief_kernel_count += row->role == QUEUE_ROLE_KERNEL && time_ns < GPU_KERNEL_BRIEF_NS;
     if (row->role != QUEUE_ROLE_COPY ||
-        !(row->pageable || is_pageable(work, told->values[KEY_SOURCE]) ||
-          is_pageable(work, told->values[KEY_DESTINATION])))
+        !(row->pageable || is_pageable(work, found->values[KEY_SOURCE]) ||
+          is_pageable(work, found->values[KEY_DESTINATION])))
         return;
     totals->pageable_count++;
-    totals->pageable.bytes += number_of(told->values[KEY_BYTES]);
+    totals->pageable.bytes += number_of(found->values[KEY_BYTES]);
     totals->pageable.time_ns += time_ns;
 }
 
@@ -332,27 +333,28 @@ static bool is_sync(const struct gpu_stats *work, const struct gpu_row *row)
 }
 
 static int take_work(struct gpu_stats *work, const struct item *span, struct gpu_row *row,
-                     const struct told *told)
+                     const struct gpu_values *found)
 {
     uint64_t time_ns = (uint64_t)(span->end_ns - span->begin_ns);
     const struct gpu_launch launch = {
-        .bytes = number_of(told->values[KEY_BYTES]),
-        .is_node = told->values[KEY_GRAPH] && row->role != QUEUE_ROLE_GRAPH,
+        .bytes = number_of(found->values[KEY_BYTES]),
+        .is_node = found->values[KEY_GRAPH] && row->role != QUEUE_ROLE_GRAPH,
     };
     work->totals.count++;
     work->totals.total_ns += time_ns;
     work->totals.graph_count += row->role == QUEUE_ROLE_GRAPH;
     work->totals.node_count += launch.is_node;
-    count_kind(work, row, told, time_ns);
+    count_kind(work, row, found, time_ns);
     row->bytes += launch.bytes;
-    int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, told, time_ns) : 0;
+    int error = row->role == QUEUE_ROLE_KERNEL ? add_shape(work, row, found, time_ns) : 0;
     if (!error && launch.is_node)
-        error = gpu_sources_add(&work->from_captures, 0, string_of(told->values[KEY_CAPTURED]),
+        error = gpu_sources_add(&work->from_captures, 0, string_of(found->values[KEY_CAPTURED]),
                                 time_ns);
     if (!error)
         error = gpu_launched_add(work, span, row, &launch);
     return error ? error
-                 : gpu_queues_add(&work->queues, work->trace, span, asked_at(span, launch.is_node));
+                 : gpu_queues_add(&work->queues, work->trace, span,
+                                  launched_at(span, launch.is_node));
 }
 
 static int take(void *context, const struct item *item)
@@ -367,10 +369,10 @@ static int take(void *context, const struct item *item)
     const struct scope *scope = trace_scope(work->trace, item->event->scope);
     if (scope->observer != OBSERVER_CUPTI)
         return 0;
-    struct told told = {0};
-    take_values(work, &item->args, &told);
+    struct gpu_values found = {0};
+    take_values(work, &item->args, &found);
     uint8_t role = scope->role < QUEUE_ROLE_COUNT ? (uint8_t)scope->role : 0;
-    uint32_t direction = role == QUEUE_ROLE_COPY ? string_of(told.values[KEY_DIRECTION]) : 0;
+    uint32_t direction = role == QUEUE_ROLE_COPY ? string_of(found.values[KEY_DIRECTION]) : 0;
     struct gpu_row *row = row_of(work, role, item->event->name, direction);
     if (!row)
         return -ENOMEM;
@@ -387,7 +389,7 @@ static int take(void *context, const struct item *item)
                                  row->edge == GPU_WINDOW_OPENS || row->edge == GPU_WINDOW_GOES_ON);
     if (is_sync(work, row))
         return gpu_queues_synced(&work->queues, work->trace, item);
-    return gpu_role_is_work(role) ? take_work(work, item, row, &told) : 0;
+    return gpu_role_is_work(role) ? take_work(work, item, row, &found) : 0;
 }
 
 /* Launching calls are not ranges of the program. */
@@ -396,7 +398,7 @@ static bool is_call(const struct gpu_stats *work, uint32_t scope)
     return scope != 0 && trace_scope(work->trace, scope)->observer == OBSERVER_CUPTI;
 }
 
-int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span)
+int gpu_stats_ended(struct gpu_stats *work, uint32_t row, const struct item *span)
 {
     if (work->queues.has_queues.count == 0 || span->lane != LANE_THREAD ||
         work->grouping == RANGE_BY_NAME || span->end_ns <= span->begin_ns)

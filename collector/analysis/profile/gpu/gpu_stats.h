@@ -150,11 +150,11 @@ struct gpu_stats *gpu_stats_create(const struct trace *trace, struct range_stats
                                    enum range_grouping grouping);
 void gpu_stats_destroy(struct gpu_stats *work);
 
-/* The sink takes the items of a pass in any order; gpu_stats_told takes the spans of ranges
+/* The sink takes the items of a pass in any order; gpu_stats_ended takes the spans of ranges
  * (range_watch). Call finish once, after range_stats_finish, with the times of the recording within
  * the selection. 0 or -ENOMEM. */
 struct sink gpu_stats_sink(struct gpu_stats *work);
-int gpu_stats_told(struct gpu_stats *work, uint32_t row, const struct item *span);
+int gpu_stats_ended(struct gpu_stats *work, uint32_t row, const struct item *span);
 int gpu_stats_finish(struct gpu_stats *work, int64_t from_ns, int64_t to_ns);
 
 /* Call before the first item: keeps up to `limit` durations of each row one by one, an even

@@ -19,7 +19,7 @@ struct thread_sums {
 
 /* Returns the own Python function that waits for a lock directly; 0: not one. A queue's consumer
  * waits inside of the queue. */
-static uint32_t asks_for_lock(const struct own_sums *sums, const struct own_sum *sum)
+static uint32_t lock_waiter(const struct own_sums *sums, const struct own_sum *sum)
 {
     const struct stacks *stacks = trace_stacks_get(sums->trace);
     for (uint32_t at = sum->stack; at != 0 && sum->reason == WAIT_LOCK;) {
@@ -38,7 +38,7 @@ static uint64_t *count_locks(const struct own_sums *sums)
     uint32_t labels = stacks_label_count(trace_stacks_get(sums->trace));
     uint64_t *counts = calloc((size_t)labels + 1, sizeof(*counts));
     for (size_t i = 0; i < sums->count && counts; i++)
-        counts[asks_for_lock(sums, &sums->items[i])] += sums->items[i].count;
+        counts[lock_waiter(sums, &sums->items[i])] += sums->items[i].count;
     if (counts)
         counts[0] = 0; /* waits outside of these functions */
     return counts;
@@ -81,7 +81,7 @@ static void add(const struct own_sums *sums, const struct own_sum *sum, const ui
     if (sum->reason == WAIT_LOCK || sum->reason == WAIT_SIGNAL)
         thread->passive_ns += sum->time_ns;
     struct own_place place = place_of(sums, sum->stack);
-    thread->works |= place.is_called || locks[asks_for_lock(sums, sum)] >= WAITS_FEW;
+    thread->works |= place.is_called || locks[lock_waiter(sums, sum)] >= WAITS_FEW;
     thread->outside_count += place.in_own && is_outside(sum->reason) ? sum->count : 0;
 }
 
@@ -105,9 +105,9 @@ static uint8_t flags_of(const struct own_sums *sums, const struct thread_sums *t
 {
     const struct thread_sums *thread = &threads[at];
     bool busy = thread->cpu_ns * BUSY_PART > most_ns;
-    bool asks =
+    bool waits_outside =
         passive[trace_thread_get(sums->trace, at)->process] && thread->outside_count >= WAITS_FEW;
-    bool works = busy || asks || thread->works || is_main(sums->trace, at);
+    bool works = busy || waits_outside || thread->works || is_main(sums->trace, at);
     return (uint8_t)((busy ? OWN_THREAD_BUSY : 0) | (works ? OWN_THREAD_WORKS : 0));
 }
 

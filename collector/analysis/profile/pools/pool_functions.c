@@ -13,7 +13,7 @@
 enum { HISTOGRAM_BYTES = 32 << 20 };
 
 struct function_times {
-    struct pool_function told;
+    struct pool_function result;
     struct histogram histograms[POOL_PART_COUNT];
 };
 
@@ -83,8 +83,8 @@ static struct function_times *function_of(struct pool_functions *functions, uint
     if (vec_push(&functions->items, (struct function_times){0}) != 0)
         return NULL;
     struct function_times *function = &functions->items.items[functions->items.count - 1];
-    function->told.name = name;
-    function->told.is_local = is_local;
+    function->result.name = name;
+    function->result.is_local = is_local;
     if (map64_put(&functions->index_of_name, key, functions->items.count) != 0)
         return NULL;
     return function;
@@ -93,7 +93,7 @@ static struct function_times *function_of(struct pool_functions *functions, uint
 static void part_add(struct pool_functions *functions, struct function_times *function,
                      enum pool_part part, uint64_t length_ns)
 {
-    struct pool_part_times *times = &function->told.parts[part];
+    struct pool_part_times *times = &function->result.parts[part];
     times->sum_ns += length_ns;
     times->max_ns = length_ns > times->max_ns ? length_ns : times->max_ns;
     histogram_add(functions->histograms, &function->histograms[part], length_ns);
@@ -110,11 +110,11 @@ int pool_functions_add(struct pool_functions *functions, const struct pool_way *
         whole_ns += way->parts_ns[i];
     }
     part_add(functions, function, POOL_WHOLE, whole_ns);
-    function->told.count++;
-    function->told.received_count += way->was_received;
-    function->told.item_count += way->item_count;
-    function->told.bytes_in += way->bytes_in;
-    function->told.bytes_out += way->bytes_out;
+    function->result.count++;
+    function->result.received_count += way->was_received;
+    function->result.item_count += way->item_count;
+    function->result.bytes_in += way->bytes_in;
+    function->result.bytes_out += way->bytes_out;
     return 0;
 }
 
@@ -123,7 +123,7 @@ int pool_functions_add_unfinished(struct pool_functions *functions, uint32_t nam
     struct function_times *function = function_of(functions, name, is_local);
     if (!function)
         return -ENOMEM;
-    function->told.unfinished_count++;
+    function->result.unfinished_count++;
     return 0;
 }
 
@@ -158,7 +158,7 @@ void pool_functions_add_cpu(struct pool_functions *functions, enum pool_part par
     }
     const uint64_t *found = map64_find(&functions->index_of_name, key_of(name, is_local));
     if (found)
-        functions->items.items[*found - 1].told.cpu_ns[part] += cpu_ns;
+        functions->items.items[*found - 1].result.cpu_ns[part] += cpu_ns;
 }
 
 /* Returns the only function of process pools, which all pickling belongs to; NULL: there are
@@ -167,7 +167,7 @@ static struct pool_function *only_function(struct pool_functions *functions)
 {
     struct pool_function *only = NULL;
     for (size_t i = 0; i < functions->items.count; i++) {
-        struct pool_function *function = &functions->items.items[i].told;
+        struct pool_function *function = &functions->items.items[i].result;
         if (function->is_local)
             continue;
         if (only)
@@ -182,7 +182,7 @@ static void finish_cpu(struct pool_functions *functions)
     const uint32_t pickling =
         1u << POOL_HAND_OVER | 1u << POOL_UNPICKLE | 1u << POOL_SEND | 1u << POOL_FETCH;
     for (size_t i = 0; i < functions->items.count; i++)
-        functions->items.items[i].told.cpu_known = 1u << POOL_RUN;
+        functions->items.items[i].result.cpu_known = 1u << POOL_RUN;
     struct pool_function *only = only_function(functions);
     for (int part = 0; only && part < POOL_WHOLE; part++) {
         only->cpu_ns[part] += functions->cpu_ns[part];
@@ -198,12 +198,12 @@ int pool_functions_finish(struct pool_functions *functions)
     for (size_t i = 0; i < functions->items.count; i++) {
         struct function_times *function = &functions->items.items[i];
         for (int part = 0; part < POOL_PART_COUNT; part++) {
-            struct pool_part_times *times = &function->told.parts[part];
+            struct pool_part_times *times = &function->result.parts[part];
             const struct histogram *histogram = &function->histograms[part];
             times->p50_ns = quantile(functions, histogram, 0.5, times->max_ns);
             times->p90_ns = quantile(functions, histogram, 0.9, times->max_ns);
         }
-        if (vec_push(&functions->sorted, function->told) != 0)
+        if (vec_push(&functions->sorted, function->result) != 0)
             return -ENOMEM;
     }
     if (functions->sorted.count > 1)

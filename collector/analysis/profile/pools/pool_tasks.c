@@ -49,7 +49,7 @@ struct pool_thread {
     struct open_range unpickle; /* the latest, and its end; begin_ns 0: unset */
     int64_t unpickle_end_ns;
     uint64_t sending; /* the task to send the result of next; 0: unset */
-    struct pool_worker told;
+    struct pool_worker worker;
     bool is_worker;
 };
 
@@ -157,7 +157,8 @@ static int task_count(struct pool_tasks *tasks, struct task *task, bool was_rece
     for (int i = 1; i < TASK_INSTANTS; i++)
         if (!(task->known & 1u << i) || at[i] < at[i - 1])
             at[i] = at[i - 1];
-    int error = tasks->watch.told ? tasks->watch.told(tasks->watch.context, &task->way) : 0;
+    int error =
+        tasks->watch.completed ? tasks->watch.completed(tasks->watch.context, &task->way) : 0;
     if (error)
         return error;
     split_queued(task, way.parts_ns);
@@ -259,18 +260,18 @@ static int take_opened(struct pool_tasks *tasks, const struct event *begin,
 static void report_worker(struct pool_thread *thread, const struct open_range *range,
                           int64_t received_ns, int64_t end_ns)
 {
-    struct pool_worker *told = &thread->told;
+    struct pool_worker *worker = &thread->worker;
     uint64_t length_ns = time_between(range->begin_ns, end_ns);
     thread->is_worker = true;
-    told->first_ns = told->task_count == 0 ? received_ns : told->first_ns;
-    told->last_ns = told->ended_ns = end_ns;
-    told->task_count++;
-    told->item_count += range->chunk ? range->chunk : 1;
-    told->busy_ns += time_between(received_ns, end_ns);
-    told->run_ns += length_ns;
-    if (length_ns > told->longest_ns) {
-        told->longest_ns = length_ns;
-        told->longest_name = range->name;
+    worker->first_ns = worker->task_count == 0 ? received_ns : worker->first_ns;
+    worker->last_ns = worker->ended_ns = end_ns;
+    worker->task_count++;
+    worker->item_count += range->chunk ? range->chunk : 1;
+    worker->busy_ns += time_between(received_ns, end_ns);
+    worker->run_ns += length_ns;
+    if (length_ns > worker->longest_ns) {
+        worker->longest_ns = length_ns;
+        worker->longest_name = range->name;
     }
 }
 
@@ -283,20 +284,20 @@ static int end_run(struct pool_tasks *tasks, struct pool_thread *thread,
     bool pickled = thread->unpickle.begin_ns && thread->unpickle_end_ns <= range->begin_ns;
     int64_t received_ns = pickled ? thread->unpickle.begin_ns : range->begin_ns;
     report_worker(thread, range, received_ns, end_ns);
-    thread->told.is_local = range->is_local;
+    thread->worker.is_local = range->is_local;
     thread->unpickle.begin_ns = 0;
     if (!task)
         return tasks->refused ? 0 : -ENOMEM;
     set(task, TASK_RECEIVED, received_ns);
     task->bytes_in = pickled ? thread->unpickle.bytes : 0;
-    task->way.pool = thread->told.pool_id;
+    task->way.pool = thread->worker.pool_id;
     task->way.worker = span->event->thread;
     task->way.name = range->name;
     task->chunk = range->chunk;
     task->is_local = range->is_local;
     int64_t start_ns = pools_start(tasks->trace, span->event->thread);
-    if (!range->is_local && start_ns != 0 && start_ns < thread->told.ready_ns)
-        task->start = (struct stretch){start_ns, thread->told.ready_ns};
+    if (!range->is_local && start_ns != 0 && start_ns < thread->worker.ready_ns)
+        task->start = (struct stretch){start_ns, thread->worker.ready_ns};
     set(task, TASK_BEGUN, range->begin_ns);
     set(task, TASK_ENDED, end_ns);
     thread->sending = task->is_local ? 0 : range->task;
@@ -320,8 +321,8 @@ static int end_send(struct pool_tasks *tasks, struct pool_thread *thread, int64_
     uint64_t flow = thread->sending;
     thread->sending = 0;
     if (flow) {
-        thread->told.busy_ns += time_between(thread->told.ended_ns, end_ns);
-        thread->told.last_ns = end_ns > thread->told.last_ns ? end_ns : thread->told.last_ns;
+        thread->worker.busy_ns += time_between(thread->worker.ended_ns, end_ns);
+        thread->worker.last_ns = end_ns > thread->worker.last_ns ? end_ns : thread->worker.last_ns;
     }
     struct task *task = flow ? task_of(tasks, flow) : NULL;
     if (!task)
@@ -347,8 +348,8 @@ static int take_pushed(struct pool_tasks *tasks, const struct item *span)
     if (span->flags & (ITEM_UNFINISHED | ITEM_END_LOST))
         return 0;
     bool is_start = range.role == POOL_ROLE_START_UP || range.role == POOL_ROLE_INITIALIZER;
-    if (is_start && span->end_ns > thread->told.ready_ns)
-        thread->told.ready_ns = span->end_ns;
+    if (is_start && span->end_ns > thread->worker.ready_ns)
+        thread->worker.ready_ns = span->end_ns;
     if (range.task)
         return end_run(tasks, thread, &range, span);
     if (range.role == POOL_ROLE_SEND)
@@ -428,10 +429,10 @@ static int take_joined(struct pool_tasks *tasks, const struct item *item)
     if (!thread)
         return -ENOMEM;
     thread->is_worker = true;
-    if (thread->told.pool_id == 0)
-        thread->told.pool_id = pools_number(tasks->trace, &item->args, POOL_KEY_POOL);
-    if (thread->told.ready_ns == 0)
-        thread->told.ready_ns = item->event->time_ns;
+    if (thread->worker.pool_id == 0)
+        thread->worker.pool_id = pools_number(tasks->trace, &item->args, POOL_KEY_POOL);
+    if (thread->worker.ready_ns == 0)
+        thread->worker.ready_ns = item->event->time_ns;
     return 0;
 }
 
@@ -492,15 +493,15 @@ static enum pool_part part_of(uint16_t role, bool in_worker)
 static void add_cpu(struct pool_tasks *tasks, const struct range_path *range, uint32_t thread,
                     uint64_t cpu_ns)
 {
-    struct pool_thread *told = thread < tasks->threads.count ? &tasks->threads.items[thread] : NULL;
-    bool in_worker = told && told->is_worker;
+    struct pool_thread *at = thread < tasks->threads.count ? &tasks->threads.items[thread] : NULL;
+    bool in_worker = at && at->is_worker;
     enum pool_part part = part_of(trace_scope(tasks->trace, range->scope)->role, in_worker);
     if (part == POOL_WHOLE)
         return;
     if (in_worker)
-        told->told.cpu_ns += cpu_ns;
+        at->worker.cpu_ns += cpu_ns;
     pool_functions_add_cpu(tasks->functions, part, part == POOL_RUN ? range->name : 0,
-                           told && told->told.is_local, cpu_ns);
+                           at && at->worker.is_local, cpu_ns);
 }
 
 static void add_all_cpu(struct pool_tasks *tasks)
@@ -610,8 +611,8 @@ static int finish_workers(struct pool_tasks *tasks)
     add_all_cpu(tasks);
     for (size_t i = 0; i < tasks->threads.count; i++) {
         struct pool_thread *thread = &tasks->threads.items[i];
-        thread->told.thread = (uint32_t)i;
-        if (thread->is_worker && pools_take_worker(tasks->pools, &thread->told) != 0)
+        thread->worker.thread = (uint32_t)i;
+        if (thread->is_worker && pools_take_worker(tasks->pools, &thread->worker) != 0)
             return -ENOMEM;
     }
     return pools_finish(tasks->pools);

@@ -42,7 +42,7 @@ struct pool_task {
 
 /* Called for each complete task. Returns 0, or a value that ends the pass. */
 struct task_watch {
-    int (*told)(void *context, const struct pool_task *task); /* NULL: unused */
+    int (*completed)(void *context, const struct pool_task *task); /* NULL: unused */
     void *context;
 };
 

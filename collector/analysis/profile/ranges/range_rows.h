@@ -118,7 +118,7 @@ static inline int range_report(const struct range_stats *stats, const struct ran
                                const struct item *span)
 {
     uint32_t index = (uint32_t)(row - stats->rows.items);
-    return stats->watch.told ? stats->watch.told(stats->watch.context, index, span) : 0;
+    return stats->watch.ended ? stats->watch.ended(stats->watch.context, index, span) : 0;
 }
 
 #endif

@@ -96,10 +96,10 @@ struct range_totals {
 };
 
 /* Called when a range of this row ends. Returns 0, or a value that ends the pass. */
-typedef int range_told(void *context, uint32_t row, const struct item *span);
+typedef int range_ended(void *context, uint32_t row, const struct item *span);
 
 struct range_watch {
-    range_told *told; /* NULL: unused */
+    range_ended *ended; /* NULL: unused */
     void *context;
 };
 
