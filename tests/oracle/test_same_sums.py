@@ -437,7 +437,7 @@ def states_of_ranges(annot, path):
     """{(pid, tid, path): time running, ready, blocked}."""
     rows = json.loads(run(annot, "report", "--json", "--all", "--by", "thread", path))["ranges"]
     return {(row["pid"], row["tid"], row["path"]):
-            [row[f"{state}_ns"] for state in ("running", "runnable", "blocked")]
+            [row[f"{state}_ns"] for state in ("running", "ready", "waiting")]
             for row in rows if row.get("count")}
 
 
