@@ -16,7 +16,6 @@
 #include "reader.h"
 #include "recording.h"
 #include "report_text.h"
-#include "report_view.h"
 #include "selection.h"
 #include "text.h"
 

@@ -13,7 +13,6 @@
 #include "reader.h"
 #include "recording.h"
 #include "report_text.h"
-#include "report_view.h"
 #include "stacks.h"
 #include "store.h"
 #include "term.h"

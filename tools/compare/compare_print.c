@@ -10,8 +10,7 @@
 #include "out_stream.h"
 #include "recording.h"
 #include "report_data.h"
-#include "report_tables.h"
-#include "report_view.h"
+#include "report_text.h"
 #include "term.h"
 #include "text.h"
 

@@ -6,8 +6,7 @@
 #include "compare_screen.h"
 #include "compare_test.h"
 #include "compare_text.h"
-#include "report_tables.h"
-#include "report_view.h"
+#include "report_text.h"
 #include "term.h"
 #include "text.h"
 

@@ -3,7 +3,7 @@
  * tables. */
 #include "report_data.h"
 
-#include "report_view.h"
+#include "report_text.h"
 
 #include "csv.h"
 #include "json_writer.h"

@@ -12,7 +12,7 @@
 #include "code_owner.h"
 #include "reader.h"
 #include "report_lines.h"
-#include "report_view.h"
+#include "report_text.h"
 #include "stacks.h"
 #include "term.h"
 #include "text.h"

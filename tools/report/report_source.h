@@ -3,7 +3,7 @@
 #ifndef ANNOT_REPORT_SOURCE_H
 #define ANNOT_REPORT_SOURCE_H
 
-#include "report_view.h"
+#include "report_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,11 @@ struct trace;
 /* Prints source with CPU time, waits and samples per line: of hot functions, or of all files and
  * functions of that name. 0 or -ENOMEM, or the exit status after a printed message. */
 int report_source(const struct report *report, const struct report_view *view, const char *name);
+
+/* The same for a recording with counted lines. false: `name` has no counted lines; prints nothing.
+ */
+bool report_counts_source(const struct report *report, const struct report_view *view,
+                          const char *name, FILE *out);
 
 /* Prints a line of source, with tabs as four blanks, cut to `width` columns; 0: the remaining
  * width. */

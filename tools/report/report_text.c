@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text around the tables of `annot report` (report_tables.c): sampling, numbers of records,
+/* The text around the tables of `annot report` (report_text_table.c): sampling, numbers of records,
  * losses. */
 #include "report_text.h"
 
@@ -8,8 +8,6 @@
 #include "owner_counts.h"
 #include "reader.h"
 #include "recording.h"
-#include "report_tables.h"
-#include "report_view.h"
 #include "term.h"
 #include "text.h"
 #include "volumes.h"

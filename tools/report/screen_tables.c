@@ -2,10 +2,9 @@
 /* Tables of a report's first screen: ranges, tasks, imports, each with its most relevant
  * columns. */
 
-#include "report_tables.h"
+#include "report_text.h"
 #include "screen.h"
-#include "screen_specs.h"
-#include "screen_tree.h"
+#include "screen_functions.h"
 #include "term.h"
 #include "vec.h"
 
@@ -13,6 +12,187 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- The short tables --------------------------------------------------------------------------
+ */
+
+struct short_column {
+    const char *name, *title;
+};
+
+struct short_table {
+    const char *name, *title, *label;
+    bool observed;      /* includes rows of observers */
+    bool unlike;        /* shown only if its rows differ */
+    unsigned wall_part; /* shown from this fraction of the wall time on; 0: always */
+    struct short_column columns[7];
+    const char *size;        /* column that orders the rows; NULL: time, else count */
+    const char *optional[3]; /* columns hidden to make room for names, in this order */
+};
+
+/* In their order. */
+static const struct short_table short_tables[] = {
+    {"ranges",
+     "Ranges",
+     "path",
+     false,
+     false,
+     0,
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"cpu_ns", "CPU"},
+      {"ready_ns", "ready"},
+      {"waiting_ns", "waits"},
+      {"p50_ns", "p50"},
+      {"max_ns", "max"}},
+     NULL,
+     {"ready_ns", "p50_ns", "max_ns"}},
+    {"gpu_kernels",
+     "Kernels of GPUs",
+     "short_name",
+     true,
+     false,
+     0,
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"min_ns", "min"},
+      {"p50_ns", "p50"},
+      {"p95_ns", "p95"},
+      {"max_ns", "max"}},
+     NULL,
+     {"min_ns", "max_ns", "p95_ns"}},
+    {"gpu_operations",
+     "Copies and other operations of GPUs",
+     "name",
+     true,
+     false,
+     0,
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"bytes", "bytes"},
+      {"gb_per_s", "GB/s"},
+      {"p50_ns", "p50"},
+      {"max_ns", "max"}},
+     NULL,
+     {"p50_ns", "max_ns"}},
+    {"gpu_ranges",
+     "GPU time by the ranges that launched it",
+     "path",
+     true,
+     false,
+     0,
+     {{"total_ns", "total"},
+      {"launched", "launches"},
+      {"gpu_ns", "GPU"},
+      {"idle_ns", "GPU idle"},
+      {"starved_ns", "starved"},
+      {"delay_p50_ns", "delay"}},
+     "gpu_ns",
+     {"delay_p50_ns", "starved_ns", "launched"}},
+    {"gpu_captures",
+     "GPU time of graphs by the ranges that captured them",
+     "captured_in",
+     true,
+     false,
+     0,
+     {{"count", "count"}, {"gpu_ns", "GPU"}, {"mean_ns", "mean"}},
+     NULL,
+     {"mean_ns"}},
+    {"track_ranges",
+     "Tasks and requests",
+     "path",
+     true,
+     false,
+     SCREEN_PART,
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"cpu_ns", "CPU"},
+      {"p50_ns", "p50"},
+      {"p99_ns", "p99"},
+      {"max_ns", "max"}},
+     NULL,
+     {"p50_ns", "max_ns", "cpu_ns"}},
+    {"overlapping_ranges",
+     "Overlapping ranges",
+     "path",
+     false,
+     false,
+     0,
+     {{"count", "count"},
+      {"total_ns", "total"},
+      {"p50_ns", "p50"},
+      {"p99_ns", "p99"},
+      {"max_ns", "max"}},
+     NULL,
+     {NULL}},
+    {"pools",
+     "Pools: busy, or idle before the first task, between tasks, after the last",
+     "pool",
+     true,
+     false,
+     SCREEN_PART,
+     {{"size", "workers"},
+      {"task_count", "tasks"},
+      {"wall_ns", "wall"},
+      {"busy_ns", "busy"},
+      {"idle_before_ns", "before"},
+      {"idle_between_ns", "between"},
+      {"idle_after_ns", "after"}},
+     NULL,
+     {"size", "wall_ns", "task_count"}},
+    {"pool_workers",
+     "Workers of pools: busy, or idle before their first task, between, after",
+     "worker",
+     true,
+     true,
+     SCREEN_PART,
+     {{"task_count", "tasks"},
+      {"worker_ns", "alive"},
+      {"busy_ns", "busy"},
+      {"cpu_ns", "CPU"},
+      {"idle_before_ns", "before"},
+      {"idle_between_ns", "between"},
+      {"idle_after_ns", "after"}},
+     NULL,
+     {"cpu_ns", "worker_ns", "idle_between_ns"}},
+    {"tasks",
+     "Tasks of pools, from submission to result: how long each part took",
+     "function",
+     true,
+     false,
+     0,
+     {{"count", "tasks"},
+      {"mean_ns", "mean"},
+      {"p50_ns", "p50"},
+      {"max_ns", "max"},
+      {"cpu_ns", "CPU"}},
+     NULL,
+     {"p50_ns", "max_ns"}},
+    {"imports",
+     "Imports",
+     "module",
+     true,
+     false,
+     SCREEN_PART,
+     {{"count", "count"}, {"total_ns", "total"}, {"self_ns", "self"}},
+     "self_ns",
+     {NULL}},
+    {"marks", "Marks", "name", false, false, 0, {{"count", "count"}}, NULL, {NULL}},
+    {"counters",
+     "Counters",
+     "name",
+     false,
+     false,
+     0,
+     {{"count", "count"},
+      {"value_last", "last"},
+      {"value_min", "min"},
+      {"value_mean", "mean"},
+      {"value_max", "max"}},
+     NULL,
+     {NULL}},
+    {0},
+};
 
 /* ---- Rows with paths ------------------------------------------------------------------------- */
 
@@ -634,7 +814,7 @@ int screen_tables(const struct screen *screen)
     int rc = 0;
     if (!has_own_ranges(screen))
         rc = screen_tree(screen);
-    for (const struct short_table *spec = screen_short_tables; spec->name && rc == 0; spec++)
+    for (const struct short_table *spec = short_tables; spec->name && rc == 0; spec++)
         if (!is_left_out(screen, spec))
             rc = put_short(screen, spec);
     return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts and numbers of a report's first screen, with its colours and width. */
+#include "screen_text.h"
 #include "code_owner.h"
-#include "report_tables.h"
-#include "screen.h"
+#include "report_text.h"
 #include "term.h"
 #include "text.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of a report's first screen with the places and reasons of waits. */
-#include "screen_waits.h"
+#include "screen.h"
 
 #include "code_owner.h"
-#include "report_tables.h"
-#include "screen.h"
+#include "report_text.h"
 #include "term.h"
 #include "wait_kind.h"
 

@@ -2,14 +2,13 @@
 /* `annot top`: shows where running programs spend their time at present. See top.h. */
 #include "out_stream.h"
 #include "report_data.h"
-#include "report_tables.h"
+#include "report_text.h"
 #include "top.h"
 #include "top_head.h"
 #include "top_screen.h"
 
 #include "clock_now.h"
 #include "cmd.h"
-#include "report_view.h"
 #include "term.h"
 
 #include <ctype.h>

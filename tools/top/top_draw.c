@@ -4,12 +4,11 @@
  * Numbers stand first and texts share the remaining width, so columns keep their place while names
  * change. Without colours marks show the selection; no style is written at all. */
 #include "top_draw.h"
-#include "report_tables.h"
+#include "report_text.h"
 #include "top.h"
 #include "top_head.h"
 #include "top_keys.h"
 
-#include "report_view.h"
 #include "term.h"
 
 #include <errno.h>

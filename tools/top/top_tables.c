@@ -3,7 +3,7 @@
 #include "top.h"
 
 #include "code_owner.h"
-#include "report_view.h"
+#include "report_text.h"
 #include "stacks.h"
 
 #include <errno.h>

@@ -297,7 +297,7 @@ static void fill_tree(const struct table *table, uint64_t index, struct table_ro
     row_count(row, TREE_SAMPLES, node->total.sample_count);
 }
 
-/* For programs; readers see it as a tree (tools/report/screen_tree.c). */
+/* For programs; readers see it as a tree (screen_functions_tree.c). */
 static int add_tree(struct report *report)
 {
     struct table *table = report_add_table(report, "call_tree", fill_tree);

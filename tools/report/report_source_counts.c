@@ -5,14 +5,13 @@
  * The function with the most time comes first, and the output fits on a screen: for long functions
  * it has the lines with a share of the time, and those around them. A named function or file is
  * printed in full. */
-#include "report_counts.h"
+#include "report_source.h"
 
 #include "call_label.h"
 #include "line_counts.h"
 #include "reader.h"
 #include "report_lines.h"
-#include "report_source.h"
-#include "report_view.h"
+#include "report_text.h"
 #include "stacks.h"
 #include "term.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The first table of a report's first screen: the user's own functions. */
 
-#include "report_tables.h"
-#include "screen.h"
+#include "screen_functions.h"
+#include "report_text.h"
 
 #include "code_owner.h"
 #include "headline.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the tree of calls (profile/own_tree.h), as lines with branches. */
-#include "screen_tree.h"
+#include "screen_functions.h"
 
-#include "report_screen.h"
-#include "report_tables.h"
+#include "report_text.h"
 #include "screen.h"
 
 #include "headline.h"

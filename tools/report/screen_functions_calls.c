@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Counted calls on the first screen: the user's own functions, and estimated numbers. */
-#include "screen_calls.h"
+#include "screen_functions.h"
 
-#include "report_tables.h"
-#include "screen.h"
+#include "report_text.h"
 
 #include "call_counts.h"
 #include "code_owner.h"

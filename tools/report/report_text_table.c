@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints a table of a report as text: the requested number of rows, then the sums of the hidden
  * ones, and the rest outside all rows. */
-#include "report_tables.h"
+#include "report_text.h"
 
-#include "report_view.h"
 #include "term.h"
 
 #include <errno.h>

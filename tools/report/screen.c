@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The first screen of `annot report`: where the time went, in words, then the few most relevant
  * tables, own code first. All content comes from the tables and facts of profile/report.h. */
-#include "report_screen.h"
+#include "screen.h"
 
 #include "cmd.h"
 #include "headline.h"
@@ -10,13 +10,10 @@
 #include "owner_counts.h"
 #include "reader.h"
 #include "recording.h"
-#include "report_counts.h"
 #include "report_lines.h"
-#include "report_tables.h"
+#include "report_source.h"
 #include "report_text.h"
-#include "screen.h"
-#include "screen_calls.h"
-#include "screen_waits.h"
+#include "screen_functions.h"
 #include "term.h"
 #include "text.h"
 #include "trace.h"
