@@ -7,7 +7,7 @@
  * DWARF 5, sections 2.5, 2.6 and 4.1. Thread-safety: one thread per object. */
 #include "symbol_arguments.h"
 
-#include "symbol_lines.h"
+#include "symbol_debug.h"
 #include "symbol_module.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "cfi_index.h"
 
 #include "cfi_program.h"
-#include "cfi_state.h"
 #include "elf_file.h"
 
 #include <elf.h>

@@ -3,7 +3,6 @@
 #include "cfi_program.h"
 
 #include "cfi_index.h"
-#include "cfi_state.h"
 
 enum {
     OP_HIGH = 0xc0,

@@ -5,7 +5,6 @@
 #define ANNOT_CFI_PROGRAM_H
 
 #include "cfi_index.h"
-#include "cfi_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>

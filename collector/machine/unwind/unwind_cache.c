@@ -5,7 +5,6 @@
 #include "unwind_cache.h"
 
 #include "cfi_index.h"
-#include "cfi_state.h"
 #include "file_io.h"
 #include "hash.h"
 #include "text.h"

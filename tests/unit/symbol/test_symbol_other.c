@@ -2,7 +2,6 @@
 /* Compares names of the kernel with a plain reading of its list; reads names of compiled code from
  * files written here, in this mount namespace and in another. */
 #include "clock_now.h"
-#include "code_runs.h"
 #include "symbol_other.h"
 #include "test.h"
 

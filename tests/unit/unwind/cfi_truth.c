@@ -154,7 +154,7 @@ static bool rule_of(Dwarf_Frame *frame, struct unwind_rule *rule)
     rule->rbx = save_of(frame, RBX, rule, &rule->rbx_offset);
     rule->rbp = save_of(frame, RBP, rule, &rule->rbp_offset);
     if (rule->rbp == UNWIND_SAVE_RBP && rule->cfa == UNWIND_CFA_RSP)
-        rule->rbp = rule->rbp_offset = 0; /* omitted by compilers: see cfi_rule.c */
+        rule->rbp = rule->rbp_offset = 0; /* omitted by compilers: see unwind_table.c */
     if (rule->rbx == UNWIND_SAVE_LOST)
         rule->rbx_offset = 0;
     if (rule->rbp == UNWIND_SAVE_LOST)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache on disk: tables are read back as built; damaged, untrusted and excess files are
  * removed; several processes may use it concurrently. */
-#include "cfi_state.h"
+#include "cfi_index.h"
 #include "test.h"
 #include "unwind_cache.h"
 #include "unwind_table.h"
