@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of the registry, shared by lives.c, lives_threads.c and lives_titles.c only.
+/* The state of the registry, shared by lives.c, lives_threads.c and lives_proc.c only.
  *
  * `used_ns` is the earliest time at which an image was seen to run: a later report by the kernel of
  * an earlier time changes the start of the image, not its entry.
@@ -16,7 +16,7 @@ struct fading {
     int64_t time_ns;
 };
 
-/* State of the looks at a process's command line (lives_titles.c). */
+/* State of the looks at a process's command line (lives_proc.c). */
 struct title {
     const struct image *image; /* at the last look */
     int64_t due_ns, pause_ns;

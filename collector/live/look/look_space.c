@@ -9,7 +9,7 @@
 #include "unwind_cache.h"
 
 #include "file_io.h"
-#include "module_file.h"
+#include "modules.h"
 #include "proc_info.h"
 #include "stacks.h"
 #include "symbol_module.h"

@@ -3,7 +3,6 @@
 #include "bpf_registers.h"
 
 #include "bpf_state.h"
-#include "bpf_typed.h"
 #include "kernel_btf.h"
 
 #include "proc_info.h"

@@ -5,7 +5,7 @@
 #define ANNOT_BPF_STATE_H
 
 #include "bpf_program.h"
-#include "bpf_typed.h"
+#include "kernel_btf.h"
 #include "vec.h"
 
 #include <bpf/bpf.h>

@@ -10,7 +10,6 @@
 #define ANNOT_MODULES_H
 
 #include "hash_map.h"
-#include "module_file.h"
 #include "python_offsets.h"
 #include "python_runtime.h"
 #include "row_memory.h"
@@ -20,9 +19,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct elf_file;
+
+/* A file mapped by a process. */
+struct module_place {
+    int32_t pid; /* may have ended */
+    uint64_t begin, end, offset;
+    uint32_t major, minor;
+    uint64_t inode;
+    const char *path; /* from the kernel, " (deleted)" included */
+};
 
 enum module_rows {
     MODULE_ROWS_NONE = 0, /* absent: follow the frame pointer */
@@ -137,5 +146,24 @@ const struct module_part *module_part_at(const struct module *module, uint64_t a
  * file. */
 uint64_t module_address(const struct module *module, uint64_t address, uint64_t begin,
                         uint64_t offset);
+
+/* ---- Files of modules ------------------------------------------------------------------------ */
+
+/* Opens the file mapped by another process, or finds out that it was replaced.
+ *
+ * Through /proc/PID/map_files (exact, but needs CAP_CHECKPOINT_RESTORE), else by its path in the
+ * process's view, else by its path here; then its inode must be the mapped one. A deleted file is
+ * only available through map_files. Devices are never opened. Thread-safety: pure. */
+
+/* An open descriptor and its facts, -ENOENT, or -errno; -EMFILE, -ENFILE: worth a retry. */
+int module_file_open(const struct module_place *place, struct stat *ret_status);
+
+/* True if it is memory with a kernel-made name, which may not be reachable by that name. */
+bool module_file_is_memory(const struct module_place *place);
+/* True if the file begins like an ELF file. */
+bool module_file_is_elf(int fd);
+
+/* The facts alone, by path; 0 or -ENOENT. Cheap: detects a replaced file. */
+int module_file_look(const struct module_place *place, struct stat *ret_status);
 
 #endif

@@ -59,7 +59,7 @@ struct probes {
     int error; /* the last one that prevented probing a file */
 };
 
-/* ---- Wishes and files: probe_files.c ---- */
+/* ---- Wishes and files ---- */
 
 /* Parses "FILE:FUNCTION", "FILE:PROVIDER:PROBE[..PROBE]", both with "@ARGUMENTS", into parts, which
  * are owned. false: invalid. */
@@ -79,7 +79,7 @@ void probe_paths_fini(struct probe_paths *paths);
 /* True if a process's file matches. */
 bool probe_wish_means(const struct probe_wish *wish, const char *path);
 
-/* ---- Probes of a file: probe_functions.c, probe_static.c ---- */
+/* ---- Probes of a file; static ones: probe_static.c ---- */
 
 /* Probes the functions of a file that a wish matches, once; adds to `told`. 0; -ENOENT: no match,
  * with a reason; -errno. */

@@ -9,7 +9,6 @@
 #include "processes.h"
 #include "spaces.h"
 
-#include "module_file.h"
 #include "proc_info.h"
 #include "python_runtime.h"
 
