@@ -2,9 +2,9 @@
 /* Other annot directories than the session's own, and the processes that meet collectors there. */
 #include "collector_places.h"
 
-#include "collector_targets.h"
 #include "intake.h"
 #include "python_lines.h"
+#include "target.h"
 
 #include "annot_places.h"
 #include "clock_now.h"

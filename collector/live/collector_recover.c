@@ -10,7 +10,6 @@
 #include "clock_now.h"
 #include "collector.h"
 #include "collector_functions.h"
-#include "collector_targets.h"
 #include "collector_writing.h"
 #include "drain_sums.h"
 #include "file_io.h"
@@ -20,6 +19,7 @@
 #include "refusals.h"
 #include "session_file.h"
 #include "store.h"
+#include "target.h"
 #include "vec.h"
 #include "writer.h"
 

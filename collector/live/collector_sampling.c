@@ -5,7 +5,7 @@
 #include "clock_map.h"
 #include "collector_gpus.h"
 #include "collector_host.h"
-#include "collector_ranges.h"
+#include "collector_requests.h"
 #include "collector_writing.h"
 #include "writer.h"
 

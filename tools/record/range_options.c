@@ -3,7 +3,7 @@
  * passed to pyannot. */
 #include "range_options.h"
 
-#include "collector_ranges.h"
+#include "collector_requests.h"
 #include "range_python.h"
 #include "record_options.h"
 
