@@ -6,10 +6,10 @@
 #include "annot_wire.h"
 #include "clock_map.h"
 #include "clock_now.h"
-#include "collector_asked.h"
 #include "collector_functions.h"
 #include "collector_host.h"
 #include "collector_places.h"
+#include "collector_idle.h"
 #include "collector_requests.h"
 #include "collector_sampling.h"
 #include "collector_sources.h"
@@ -61,7 +61,7 @@ struct collector {
     struct function_names functions;
     bool no_source, completed, gate_open;
     struct collector_filter filter;
-    struct collector_asked asked;
+    struct collector_requested requested;
     struct targets targets;
     struct places places; /* in addition to `directory` */
     bool attached;        /* to running programs, which are assigned to the session */
@@ -301,7 +301,7 @@ int collector_create(const struct collector_options *options, struct collector *
     collector->epoll_fd = -1;
     collector->timeout_ms = PACE_BUSY_MS;
     collector->attached = options->attach;
-    collector->asked = options->asked;
+    collector->requested = options->requested;
     collector->no_source = options->no_source || options->sink;
     collector->sink = options->sink ? *options->sink : (struct collector_sink){0};
     collector->parent_id = parent_session();
@@ -424,10 +424,10 @@ int collector_track(struct collector *collector, int pid, unsigned flags)
     return sampling_track(&collector->sampling, pid, flags, collector->gate_open);
 }
 
-int collector_add_range(struct collector *collector, const struct sampler_range_wish *wish,
-                        struct sampler_range_told *ret_told)
+int collector_add_range(struct collector *collector, const struct sampler_range_request *wish,
+                        struct sampler_range_result *ret_result)
 {
-    return sampling_add_range(&collector->sampling, wish, ret_told);
+    return sampling_add_range(&collector->sampling, wish, ret_result);
 }
 
 /* Stops when the file cannot be written: complete chunks are kept. Programs keep their buffers'
@@ -451,7 +451,7 @@ static int64_t take_all(struct collector *collector, int64_t now_ns, bool partia
 {
     int error = collector_filter_take(&collector->filter, collector->intake, collector->trace);
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
-    collector_filter_told(&collector->filter);
+    collector_filter_confirm(&collector->filter);
     error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling, &collector->session);
     if (error == 0)
         error = lives_read_titles(collector->lives, now_ns);
@@ -557,7 +557,8 @@ static int finish_session(struct collector *collector, int64_t closed_ns)
     struct trace_session *entry = trace_session(collector->trace);
     struct intake_counts counts;
     (void)places_take_lines(&collector->places); /* facts: best effort */
-    (void)asked_note(&collector->asked, intake_filter(collector->intake), collector->trace);
+    (void)collector_idle_note(&collector->requested, intake_filter(collector->intake),
+                              collector->trace);
     (void)host_anchor(collector->trace); /* without it a merge knows less of the drift */
     (void)host_load_end(collector->trace, &collector->load, &collector->sampling.processors);
     intake_count(collector->intake, &counts);

@@ -36,7 +36,7 @@ struct collector_sink {
 
 /* Options as the user gave them ("--trace-select nosuch"), or NULL: the recording lists those
  * without effect. The texts outlive the collector. */
-struct collector_asked {
+struct collector_requested {
     const char *calls, *lines; /* traced functions of Python, and their lines */
     const char *python;        /* parts that pyannot observes */
     const char *capture;
@@ -46,7 +46,7 @@ struct collector_asked {
 
 /* {0} is the default of all but `output`. */
 struct collector_options {
-    struct collector_asked asked;
+    struct collector_requested requested;
     const char *directory;       /* NULL: $ANNOT_DIR or the default place */
     const struct target *target; /* use the directory of this running program instead; or NULL */
     const char *output;          /* the recording; must not exist, unless `overwrite` */
@@ -113,8 +113,8 @@ int collector_note(struct collector *collector, const char *text);
 int collector_track(struct collector *collector, int pid, unsigned flags);
 
 /* Makes ranges of functions: struct sampler's sampler_add_range, of a collector with `ranges`. */
-int collector_add_range(struct collector *collector, const struct sampler_range_wish *wish,
-                        struct sampler_range_told *ret_told);
+int collector_add_range(struct collector *collector, const struct sampler_range_request *wish,
+                        struct sampler_range_result *ret_result);
 
 /* Readable when work is pending; else call collector_step after the timeout, which adapts: 1 ms
  * while data flow, 16 ms when idle. Both may change with each step; -1: no descriptor to wait

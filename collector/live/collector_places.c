@@ -297,19 +297,19 @@ static int join(struct places *places, const struct stranger *stranger, const st
     if (fresh)
         directory->fd = -1; /* now owned by the place */
     bool in_time = is_in_time(stranger);
-    int told = claim(places, place, stranger, target);
-    if (told < 0)
-        return told;
-    int64_t generation = fresh || told ? directory_wake(&place->directory) : 0;
+    int claimed = claim(places, place, stranger, target);
+    if (claimed < 0)
+        return claimed;
+    int64_t generation = fresh || claimed ? directory_wake(&place->directory) : 0;
     if (generation < 0)
         return (int)generation;
-    return (fresh || told) && !in_time ? note_late(places, stranger, target) : 0;
+    return (fresh || claimed) && !in_time ? note_late(places, stranger, target) : 0;
 }
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
 
 /* Notes the refusal given by its libannot. */
-static int refuse_told(struct places *places, const struct target *target)
+static int refuse_known(struct places *places, const struct target *target)
 {
     struct annot_refusal_slot slot = {
         .pid = target->pid, .refusal = target->refusal, .error = target->error};
@@ -333,16 +333,16 @@ static int refuse(struct places *places, const struct stranger *stranger, int er
     return refusals_say(places->refusals, stranger->pid, stranger->comm, buffer);
 }
 
-static bool has_none(enum target_state state)
+static bool is_without(enum target_state state)
 {
     return state == TARGET_SHUT || state == TARGET_STRAY || state == TARGET_HIDDEN;
 }
 
 /* Call at its end, or the session's. True if its libannot had no directory, and was not just being
  * loaded. */
-static bool had_none(const struct stranger *stranger)
+static bool was_without(const struct stranger *stranger)
 {
-    return has_none(stranger->state) && stranger->before_ns - stranger->without_ns >= GLIMPSE_NS;
+    return is_without(stranger->state) && stranger->before_ns - stranger->without_ns >= GLIMPSE_NS;
 }
 
 static int take_in(struct places *places, const struct stranger *stranger,
@@ -368,7 +368,7 @@ static int look(struct places *places, struct stranger *stranger, int64_t now_ns
     if (error == 0)
         error = target_look(stranger->pid, &target);
     if (error == -ESRCH) {
-        error = had_none(stranger) ? refuse(places, stranger, 0) : 0;
+        error = was_without(stranger) ? refuse(places, stranger, 0) : 0;
         return error != 0 ? error : 1;
     }
     if (error != 0)
@@ -377,13 +377,13 @@ static int look(struct places *places, struct stranger *stranger, int64_t now_ns
     memcpy(stranger->comm, target.comm, sizeof(stranger->comm));
     if (target.state != TARGET_READY)
         stranger->before_ns = now_ns;
-    if (has_none(target.state) && stranger->without_ns == 0)
+    if (is_without(target.state) && stranger->without_ns == 0)
         stranger->without_ns = now_ns;
     if (target.refusal != 0)
-        error = refuse_told(places, &target);
+        error = refuse_known(places, &target);
     else if (target.state == TARGET_READY)
         error = take_in(places, stranger, &target);
-    else if (has_none(target.state) && now_ns - stranger->without_ns > SETTLE_NS)
+    else if (is_without(target.state) && now_ns - stranger->without_ns > SETTLE_NS)
         error = refuse(places, stranger, 0);
     else
         return 0;
@@ -446,7 +446,7 @@ static int refuse_strangers(struct places *places)
 {
     int error = 0;
     for (size_t i = 0; i < places->strangers.count && error == 0; i++)
-        if (had_none(&places->strangers.items[i]))
+        if (was_without(&places->strangers.items[i]))
             error = refuse(places, &places->strangers.items[i], 0);
     if (error == 0 && places->left_out > 0)
         error = trace_fact_set(places->trace, FACT_LOSS,

@@ -86,12 +86,12 @@ int collector_filter_take(struct collector_filter *filter, struct intake *intake
     return string < 0 || trace_filter_add(trace, &entry) < 0 ? -ENOMEM : 0;
 }
 
-void collector_filter_told(struct collector_filter *filter)
+void collector_filter_confirm(struct collector_filter *filter)
 {
-    if (filter->told == filter->watch.sequence)
+    if (filter->confirmed == filter->watch.sequence)
         return;
-    filter->told = filter->watch.sequence;
-    session_filter_set_told(filter->session->fd, filter->told);
+    filter->confirmed = filter->watch.sequence;
+    session_filter_confirm(filter->session->fd, filter->confirmed);
 }
 
 /* ---- Functions that become ranges ------------------------------------------------------------ */
@@ -116,49 +116,49 @@ static int write_field(int fd, size_t offset, size_t size, const void *bytes)
 
 /* ---- Collector ------------------------------------------------------------------------------- */
 
-static bool is_trusted(int fd, struct sampler_range_told *told)
+static bool is_trusted(int fd, struct sampler_range_result *result)
 {
     struct stat status;
     bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
     if (!is_own)
-        snprintf(told->reason, sizeof(told->reason),
+        snprintf(result->reason, sizeof(result->reason),
                  "its collector runs as another user than its programs, and takes no orders to "
                  "probe");
     return is_own;
 }
 
-static void explain(const struct sampling *sampling, int error, struct sampler_range_told *told)
+static void explain(const struct sampling *sampling, int error, struct sampler_range_result *result)
 {
     const struct trace_sampling *state = trace_sampling_get(sampling->trace);
     const char *reason = trace_string(sampling->trace, state->reason)->bytes;
-    if (error == 0 || told->reason[0])
+    if (error == 0 || result->reason[0])
         return;
     if (!sampling->sampler)
         reason = "it has no sampler (--sampling none)";
     else if (error != -EOPNOTSUPP || !*reason)
         reason = error == -EOPNOTSUPP ? "its threads are not sampled with eBPF" : strerror(-error);
-    snprintf(told->reason, sizeof(told->reason), "%s", reason);
-    snprintf(told->hint, sizeof(told->hint), "%s",
+    snprintf(result->reason, sizeof(result->reason), "%s", reason);
+    snprintf(result->hint, sizeof(result->hint), "%s",
              sampling->sampler ? trace_string(sampling->trace, state->hint)->bytes
                                : "annot record --probe has probes from the beginning");
 }
 
-static int answer(int fd, int error, const struct sampler_range_told *told, uint32_t sequence)
+static int answer(int fd, int error, const struct sampler_range_result *result, uint32_t sequence)
 {
     struct annot_range_request request;
     const size_t at = offsetof(struct annot_range_request, error);
-    _Static_assert(sizeof(request.reason) == sizeof(told->reason) &&
-                       sizeof(request.hint) == sizeof(told->hint),
+    _Static_assert(sizeof(request.reason) == sizeof(result->reason) &&
+                       sizeof(request.hint) == sizeof(result->hint),
                    "texts fit");
     request.error = error;
-    request.functions = told->functions;
-    request.places = told->places;
-    request.is_static = told->is_static;
-    request.refused = told->refused;
-    request.chosen = told->chosen;
-    request.call_ns = (uint32_t)told->call_ns;
-    memcpy(request.reason, told->reason, sizeof(request.reason));
-    memcpy(request.hint, told->hint, sizeof(request.hint));
+    request.functions = result->functions;
+    request.places = result->places;
+    request.is_static = result->is_static;
+    request.refused = result->refused;
+    request.chosen = result->chosen;
+    request.call_ns = (uint32_t)result->call_ns;
+    memcpy(request.reason, result->reason, sizeof(request.reason));
+    memcpy(request.hint, result->hint, sizeof(request.hint));
     int failed = write_field(fd, offsetof(struct annot_session, range_request) + at,
                              sizeof(request) - at, (const uint8_t *)&request + at);
     return failed != 0 ? failed : write_field(fd, FIELD(answered), &sequence);
@@ -167,7 +167,7 @@ static int answer(int fd, int error, const struct sampler_range_told *told, uint
 int ranges_take(struct sampling *sampling, const struct session_file *session)
 {
     char text[ANNOT_RANGE_REQUEST_MAX + 1];
-    struct sampler_range_told told = {0};
+    struct sampler_range_result result = {0};
     uint32_t sequence;
     if (read_field(session->fd, FIELD(sequence), &sequence) != 0 ||
         sequence == sampling->range_sequence)
@@ -176,12 +176,12 @@ int ranges_take(struct sampling *sampling, const struct session_file *session)
     if (read_field(session->fd, FIELD(text), text) != 0)
         return 0;
     text[ANNOT_RANGE_REQUEST_MAX] = 0;
-    int error = is_trusted(session->fd, &told) ? 0 : -EPERM;
+    int error = is_trusted(session->fd, &result) ? 0 : -EPERM;
     if (error == 0)
-        error =
-            sampling_add_range(sampling, &(struct sampler_range_wish){.text = text, NULL}, &told);
-    explain(sampling, error, &told);
-    (void)answer(session->fd, error, &told, sequence); /* else the requester times out */
+        error = sampling_add_range(sampling, &(struct sampler_range_request){.text = text, NULL},
+                                   &result);
+    explain(sampling, error, &result);
+    (void)answer(session->fd, error, &result, sequence); /* else the requester times out */
     return error == -ENOMEM ? error : 0;
 }
 
@@ -193,7 +193,7 @@ static int write_wish(const struct directory *directory, const char *name, const
 {
     struct annot_session session;
     char bytes[ANNOT_RANGE_REQUEST_MAX + 1] = {0};
-    uint32_t told = 0;
+    uint32_t answered = 0;
     int error = session_file_peek(directory, name, &session);
     if (error == 0 && !session_file_is_live(directory, name))
         error = -ENOENT;
@@ -202,8 +202,8 @@ static int write_wish(const struct directory *directory, const char *name, const
         return fd;
     snprintf(bytes, sizeof(bytes), "%s", text);
     *ret_sequence = session.range_request.sequence + 1;
-    error = read_field(fd, FIELD(answered), &told);
-    if (error == 0 && told != session.range_request.sequence)
+    error = read_field(fd, FIELD(answered), &answered);
+    if (error == 0 && answered != session.range_request.sequence)
         error = -EBUSY;
     if (error == 0)
         error = write_field(fd, FIELD(text), bytes);
@@ -213,21 +213,21 @@ static int write_wish(const struct directory *directory, const char *name, const
     return error;
 }
 
-static void take_answer(const struct annot_range_request *answer, struct sampler_range_told *ret)
+static void take_answer(const struct annot_range_request *answer, struct sampler_range_result *ret)
 {
-    *ret = (struct sampler_range_told){.functions = answer->functions,
-                                       .places = answer->places,
-                                       .is_static = answer->is_static != 0,
-                                       .refused = answer->refused,
-                                       .chosen = answer->chosen,
-                                       .call_ns = answer->call_ns};
+    *ret = (struct sampler_range_result){.functions = answer->functions,
+                                         .places = answer->places,
+                                         .is_static = answer->is_static != 0,
+                                         .refused = answer->refused,
+                                         .chosen = answer->chosen,
+                                         .call_ns = answer->call_ns};
     memcpy(ret->reason, answer->reason, sizeof(ret->reason) - 1);
     memcpy(ret->hint, answer->hint, sizeof(ret->hint) - 1);
 }
 
 /* Reading the symbols of a large file takes a while. */
 static int wait_for_answer(const struct directory *directory, const char *name, uint32_t sequence,
-                           struct sampler_range_told *ret_told)
+                           struct sampler_range_result *ret_result)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
     int64_t end_ns = clock_now_ns() + ANSWER_NS;
@@ -241,17 +241,17 @@ static int wait_for_answer(const struct directory *directory, const char *name, 
     }
     if (error != 0 || session.range_request.answered != sequence)
         return error != 0 ? error : -EINPROGRESS;
-    take_answer(&session.range_request, ret_told);
+    take_answer(&session.range_request, ret_result);
     return session.range_request.error < 0 ? session.range_request.error : 0;
 }
 
 int collector_ask_range(int32_t pid, uint64_t id, const char *text,
-                        struct sampler_range_told *ret_told)
+                        struct sampler_range_result *ret_result)
 {
     char name[SESSION_NAME_SIZE];
     struct directory opened;
     uint32_t sequence = 0;
-    *ret_told = (struct sampler_range_told){0};
+    *ret_result = (struct sampler_range_result){0};
     if (strlen(text) > ANNOT_RANGE_REQUEST_MAX)
         return -E2BIG;
     int error = collector_place_open(pid, &opened);
@@ -263,7 +263,7 @@ int collector_ask_range(int32_t pid, uint64_t id, const char *text,
     if (lock_fd >= 0)
         close(lock_fd);
     if (error == 0)
-        error = wait_for_answer(&opened, name, sequence, ret_told);
+        error = wait_for_answer(&opened, name, sequence, ret_result);
     collector_place_close(&opened);
     return error;
 }

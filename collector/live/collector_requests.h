@@ -24,7 +24,7 @@ struct trace;
  * annot is older), -EINPROGRESS (no answer for long), -ENOENT without a reason (the session is
  * over), -errno. Waits for up to 20 s. */
 int collector_ask_range(int32_t pid, uint64_t id, const char *text,
-                        struct sampler_range_told *ret_told);
+                        struct sampler_range_result *ret_result);
 
 /* Adds functions requested in the session's file. 0 or -ENOMEM. Cost, without a request: a system
  * call. */
@@ -38,7 +38,7 @@ struct collector_filter {
     const struct directory *directory;
     const struct session_file *session;
     struct session_filter_watch watch;
-    uint32_t told; /* sequence */
+    uint32_t confirmed; /* sequence */
     char capture[ANNOT_CAPTURE_MAX + 1];
     bool is_new; /* not in the recording yet */
 };
@@ -53,6 +53,6 @@ int collector_filter_take(struct collector_filter *filter, struct intake *intake
                           struct trace *trace);
 
 /* Call after a step of the intake: writers of the rules wait for this. */
-void collector_filter_told(struct collector_filter *filter);
+void collector_filter_confirm(struct collector_filter *filter);
 
 #endif

@@ -95,11 +95,11 @@ int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool 
     return now ? sampler_track(sampling->sampler, pid, flags) : vec_push(&sampling->waiting, pid);
 }
 
-int sampling_add_range(struct sampling *sampling, const struct sampler_range_wish *wish,
-                       struct sampler_range_told *ret_told)
+int sampling_add_range(struct sampling *sampling, const struct sampler_range_request *wish,
+                       struct sampler_range_result *ret_result)
 {
-    *ret_told = (struct sampler_range_told){0};
-    return sampling->sampler ? sampler_add_range(sampling->sampler, wish, ret_told) : -EOPNOTSUPP;
+    *ret_result = (struct sampler_range_result){0};
+    return sampling->sampler ? sampler_add_range(sampling->sampler, wish, ret_result) : -EOPNOTSUPP;
 }
 
 int sampling_begin(struct sampling *sampling)

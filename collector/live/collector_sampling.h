@@ -43,8 +43,8 @@ int sampling_track(struct sampling *sampling, int32_t pid, unsigned flags, bool 
 int sampling_begin(struct sampling *sampling);
 
 /* See collector_add_range(). */
-int sampling_add_range(struct sampling *sampling, const struct sampler_range_wish *wish,
-                       struct sampler_range_told *ret_told);
+int sampling_add_range(struct sampling *sampling, const struct sampler_range_request *wish,
+                       struct sampler_range_result *ret_result);
 
 /* 0 or -errno of the recording. */
 int sampling_step(struct sampling *sampling, const struct session_file *session);

@@ -219,24 +219,25 @@ static int edit_rules(const struct directory *directory, const char *name, struc
 }
 
 /* Sequence numbers wrap around. */
-static int wait_until_told(const struct directory *directory, const char *name, uint32_t sequence)
+static int wait_until_confirmed(const struct directory *directory, const char *name,
+                                uint32_t sequence)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
     int64_t end_ns = clock_now_ns() + TOLD_NS;
-    uint32_t told = sequence - 1;
+    uint32_t confirmed = sequence - 1;
     int error = 0;
     int fd = file_open_regular(directory->fd, name, O_RDONLY | O_NOFOLLOW, NULL);
     if (fd < 0)
         return fd;
-    while (error == 0 && (int32_t)(told - sequence) < 0 && clock_now_ns() < end_ns) {
-        error = session_filter_told(fd, &told);
-        if (error == 0 && (int32_t)(told - sequence) < 0) {
+    while (error == 0 && (int32_t)(confirmed - sequence) < 0 && clock_now_ns() < end_ns) {
+        error = session_filter_confirmed(fd, &confirmed);
+        if (error == 0 && (int32_t)(confirmed - sequence) < 0) {
             nanosleep(&pause, NULL);
             error = session_file_is_live(directory, name) ? 0 : -ENOENT;
         }
     }
     close(fd);
-    return error != 0 ? error : (int32_t)(told - sequence) < 0 ? -EINPROGRESS : 0;
+    return error != 0 ? error : (int32_t)(confirmed - sequence) < 0 ? -EINPROGRESS : 0;
 }
 
 int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void *context)
@@ -254,7 +255,7 @@ int collector_set_rules(int32_t pid, uint64_t id, collector_edit_fn *edit, void 
     if (lock_fd >= 0)
         close(lock_fd);
     if (error == 0)
-        error = wait_until_told(&opened, name, rules_edit.sequence);
+        error = wait_until_confirmed(&opened, name, rules_edit.sequence);
     close_directory(&opened);
     return error;
 }

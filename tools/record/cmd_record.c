@@ -72,7 +72,7 @@ struct record {
     struct record_output output;
     char command[4096];
     struct asked_texts asked;
-    struct collector_asked asked_for;
+    struct collector_requested asked_for;
     char filter[FILTER_TEXT_SIZE], capture[CAPTURE_TEXT_SIZE];
     char ranges[RANGE_PATTERNS_SIZE]; /* Python functions to record as ranges */
     int64_t gate_ns, end_ns;          /* 0: without --delay, --duration */
@@ -119,7 +119,7 @@ static int begin(struct record *record)
     range_of_python(&record->values->range.specs, record->program.argv[0], &ranges);
     record->asked_for.ranges = record->ranges;
     record->asked_for.gpu = record->values->gpu.list ? "--gpu" : NULL;
-    options.asked = record->asked_for;
+    options.requested = record->asked_for;
     sampling_apply(&record->values->sampling, &options);
     if (!record->has_rate)
         options.sample_first_hz = FIRST_HZ;

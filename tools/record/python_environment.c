@@ -202,9 +202,10 @@ static const char *write_option(char *text, size_t size, const char *option, con
 }
 
 void asked_describe(const struct tracing_values *trace, const struct python_values *python,
-                    const char *capture, struct asked_texts *texts, struct collector_asked *asked)
+                    const char *capture, struct asked_texts *texts,
+                    struct collector_requested *asked)
 {
-    *asked = (struct collector_asked){0};
+    *asked = (struct collector_requested){0};
     if (trace->functions)
         asked->calls =
             write_option(texts->calls, sizeof(texts->calls),
@@ -220,7 +221,7 @@ void asked_describe(const struct tracing_values *trace, const struct python_valu
 }
 
 void python_warn(const struct python_environment *environment, const struct python_values *values,
-                 const struct collector_asked *asked, const char *program)
+                 const struct collector_requested *asked, const char *program)
 {
     const char *option = asked->calls ? asked->calls : asked->lines ? asked->lines : asked->python;
     if (option && strncmp(text_base_name(program), "pypy", 4) == 0) {

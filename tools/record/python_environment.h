@@ -21,7 +21,8 @@ struct asked_texts {
 };
 
 void asked_describe(const struct tracing_values *trace, const struct python_values *python,
-                    const char *capture, struct asked_texts *texts, struct collector_asked *asked);
+                    const char *capture, struct asked_texts *texts,
+                    struct collector_requested *asked);
 
 struct python_environment {
     struct child_variable variables[PYTHON_VARIABLES_MAX];
@@ -33,7 +34,7 @@ struct python_environment {
  * because `program` is PyPy, or because the library to preload is missing: then only programs that
  * import pyannot themselves take part. */
 void python_warn(const struct python_environment *environment, const struct python_values *values,
-                 const struct collector_asked *asked, const char *program);
+                 const struct collector_requested *asked, const char *program);
 
 /* Fills in the command's variables and returns their number. They point into *environment. */
 size_t python_environment(const struct python_values *values,

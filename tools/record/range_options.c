@@ -122,7 +122,7 @@ static const char *find_program(const char *command, char path[PATH_MAX])
     return NULL;
 }
 
-static int refuse(const char *spec, int error, const struct sampler_range_told *told)
+static int refuse(const char *spec, int error, const struct sampler_range_result *told)
 {
     const char *reason = told->reason[0] ? told->reason : strerror(-error);
     return told->hint[0]
@@ -131,7 +131,7 @@ static int refuse(const char *spec, int error, const struct sampler_range_told *
 }
 
 static int fail(const struct collector *collector, const char *spec, int error,
-                struct sampler_range_told *told)
+                struct sampler_range_result *told)
 {
     const struct trace *trace = collector_trace(collector);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
@@ -159,7 +159,7 @@ static void note(double percent, uint32_t functions, uint64_t call_ns)
                  (double)call_ns * 1e-3, budget);
 }
 
-static void note_static(const char *spec, const struct sampler_range_told *told)
+static void note_static(const char *spec, const struct sampler_range_result *told)
 {
     cmd_note("range %s: %u places are watched: %s takes about %.1f us longer", spec, told->places,
              strstr(spec, "..") ? "each begin and end" : "each visit of one",
@@ -172,7 +172,7 @@ struct added {
     uint64_t call_ns;
 };
 
-static void tell(const char *spec, const struct sampler_range_told *told, struct added *added)
+static void tell(const char *spec, const struct sampler_range_result *told, struct added *added)
 {
     if (told->functions == 0)
         cmd_note("range %s: no such file yet; it is probed when the program loads it", spec);
@@ -198,8 +198,8 @@ int range_begin(const struct range_values *values, struct collector *collector, 
     const char *program = find_program(argv ? argv[0] : NULL, path);
     struct added added = {0};
     for (uint32_t i = 0; i < values->specs.count; i++) {
-        const struct sampler_range_wish wish = {values->specs.items[i].text, program};
-        struct sampler_range_told told;
+        const struct sampler_range_request wish = {values->specs.items[i].text, program};
+        struct sampler_range_result told;
         if (is_python(wish.text, program)) {
             if (argv)
                 range_warn_of_python(wish.text, argv);
@@ -216,7 +216,7 @@ int range_begin(const struct range_values *values, struct collector *collector, 
 }
 
 /* Errors of a running collector; some arise in the communication with it. */
-static int fail_asked(const char *spec, int error, const struct sampler_range_told *told)
+static int fail_asked(const char *spec, int error, const struct sampler_range_result *told)
 {
     if (told->reason[0] == 0 && error == -ENOENT)
         return cmd_fail(CMD_FAILED, "the recording has just ended");
@@ -239,7 +239,7 @@ int range_ask(const struct option_list *specs, int32_t pid, uint64_t session)
     struct added added = {0};
     for (uint32_t i = 0; i < specs->count; i++) {
         const char *spec = specs->items[i].text;
-        struct sampler_range_told told;
+        struct sampler_range_result told;
         if (is_python(spec, NULL))
             continue;
         int error = collector_ask_range(pid, session, spec, &told);

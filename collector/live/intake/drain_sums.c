@@ -162,17 +162,17 @@ static int64_t find_label(struct drain *drain, const struct annot_wire_sum *sum)
 static int find_stack(struct drain *drain, const struct drain_sums *block,
                       const struct annot_wire_sum *sum, struct drain_sum *known)
 {
-    static const struct drain_sum nobody = {0};
+    static const struct drain_sum no_caller = {0};
     struct stacks *stacks = trace_stacks(drain->trace);
     uint32_t line = is_of_line(sum) ? sum->where : 0;
     const struct drain_sum *caller =
-        sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &nobody;
+        sum->where && !is_of_line(sum) ? find_caller(drain, block, sum->where) : &no_caller;
     if (!caller && drain->decoder.overwrites)
-        caller = &nobody; /* it was overwritten */
+        caller = &no_caller; /* it was overwritten */
     int64_t label = find_label(drain, sum);
     if (label < 0)
         return (int)label;
-    if (label == 0 || !caller || (caller != &nobody && caller->stack == 0) ||
+    if (label == 0 || !caller || (caller != &no_caller && caller->stack == 0) ||
         caller->depth >= ANNOT_SUM_DEPTH_MAX || line > INT32_MAX)
         return 0;
     const struct frame frame = {.kind = stacks_get_label(stacks, (uint32_t)label)->kind,

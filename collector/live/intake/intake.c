@@ -147,9 +147,9 @@ static void emit_end(struct intake *intake, struct segment_source *source)
         return;
     source->status_known =
         process_watch_status(&source->watch, &status) == 1 || find_exit(intake, source, &status);
-    if (source->status_known || !source->end_told)
+    if (source->status_known || !source->end_published)
         source_end(source, intake->options.trace, status, source->end_ns);
-    source->end_told = true;
+    source->end_published = true;
     /* The parent may have reaped the status: it will not be known later. */
     source->status_final = source->status_known || clock_now_ns() - source->end_ns > EXIT_MEMORY_NS;
     if (source->status_final)

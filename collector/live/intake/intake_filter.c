@@ -78,25 +78,25 @@ int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
 
 /* Numbers come in any order: those after a gap are judged again when the table has grown. */
 static void judge(struct filter_rules *rules, const struct names *names,
-                  struct filter_applied *told)
+                  struct filter_applied *applied)
 {
     struct judged judged;
-    for (uint32_t number = told->next; number == 0 || number < names->numbers.count; number++) {
+    for (uint32_t number = applied->next; number == 0 || number < names->numbers.count; number++) {
         if (!find_name(names, number, &judged))
             continue;
         note_fits(rules, &judged.name);
-        annot_filter_add(&told->masks, number,
+        annot_filter_add(&applied->masks, number,
                          annot_filter_level(rules->text, rules->size, &judged.name));
-        told->next += told->next == number;
+        applied->next += applied->next == number;
     }
 }
 
 /* Each function is a separate category without a number: the verdict is stored in its string. */
 static int emit_functions(struct filter_rules *rules, const struct names *names,
-                          struct filter_applied *told)
+                          struct filter_applied *applied)
 {
-    for (; told->functions < names->functions.count; told->functions++) {
-        struct names_known_function function = names->functions.items[told->functions];
+    for (; applied->functions < names->functions.count; applied->functions++) {
+        struct names_known_function function = names->functions.items[applied->functions];
         const struct trace_string *string = trace_string(names->trace, function.ordinal);
         const char *domain =
             function.kind == NAMES_PYTHON_CALL ? ANNOT_PYTHON_DOMAIN : ANNOT_FUNCTIONS_DOMAIN;
@@ -112,43 +112,45 @@ static int emit_functions(struct filter_rules *rules, const struct names *names,
 }
 
 /* Judges the new entries of the table. */
-static int judge_new(struct filter_rules *rules, struct names *names, struct filter_applied *told)
+static int judge_new(struct filter_rules *rules, struct names *names,
+                     struct filter_applied *applied)
 {
-    if (told->revision != rules->revision)
-        *told = (struct filter_applied){.revision = rules->revision};
+    if (applied->revision != rules->revision)
+        *applied = (struct filter_applied){.revision = rules->revision};
     int error = names_walk(names);
     if (error != 0)
         return error;
-    judge(rules, names, told);
-    return emit_functions(rules, names, told);
+    judge(rules, names, applied);
+    return emit_functions(rules, names, applied);
 }
 
-static bool is_told(const struct filter_rules *rules, const struct names *names,
-                    const struct filter_applied *told, uint32_t used)
+static bool is_applied(const struct filter_rules *rules, const struct names *names,
+                       const struct filter_applied *applied, uint32_t used)
 {
-    return told->revision == rules->revision && told->strings_used == used &&
-           told->functions == names->functions.count;
+    return applied->revision == rules->revision && applied->strings_used == used &&
+           applied->functions == names->functions.count;
 }
 
 /* A process may request events under a number that it makes meanwhile; masks without that number
  * must not revoke the request. So the table is compared just before they are stored, and again
  * after that. */
-int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_applied *told)
+int filter_masks_emit(struct filter_rules *rules, struct names *names,
+                      struct filter_applied *applied)
 {
     uint32_t used, after;
     for (int i = 0; i < TELL_TRIES; i++) {
         int error = segment_strings_used(names->segment, &used);
-        if (error != 0 || is_told(rules, names, told, used))
+        if (error != 0 || is_applied(rules, names, applied, used))
             return error;
-        error = judge_new(rules, names, told);
+        error = judge_new(rules, names, applied);
         if (error == 0)
             error = segment_strings_used(names->segment, &after);
         if (error != 0)
             return error;
         if (after != used && i < TELL_TRIES - 1)
             continue;
-        told->strings_used = used;
-        error = segment_set_masks(names->segment, rules->size ? &told->masks : NULL);
+        applied->strings_used = used;
+        error = segment_set_masks(names->segment, rules->size ? &applied->masks : NULL);
         if (error != 0)
             return error;
     }
@@ -223,13 +225,13 @@ int session_filter_write(int fd, const char *text, size_t size, uint32_t *ret_se
 
 #define TOLD_AT ((off_t)offsetof(struct annot_session, filter_applied))
 
-int session_filter_told(int fd, uint32_t *ret_sequence)
+int session_filter_confirmed(int fd, uint32_t *ret_sequence)
 {
     ssize_t got = pread(fd, ret_sequence, sizeof(*ret_sequence), TOLD_AT);
     return got < 0 ? -errno : got == sizeof(*ret_sequence) ? 0 : -EBADMSG;
 }
 
-int session_filter_set_told(int fd, uint32_t sequence)
+int session_filter_confirm(int fd, uint32_t sequence)
 {
     ssize_t written = pwrite(fd, &sequence, sizeof(sequence), TOLD_AT);
     return written < 0 ? -errno : written == sizeof(sequence) ? 0 : -ENOSPC;

@@ -32,7 +32,8 @@ struct filter_applied {
 };
 
 /* Writes changed masks to a segment. 0, -ENOMEM, -EFAULT. Cost: a load if nothing has changed. */
-int filter_masks_emit(struct filter_rules *rules, struct names *names, struct filter_applied *told);
+int filter_masks_emit(struct filter_rules *rules, struct names *names,
+                      struct filter_applied *applied);
 
 /* The next rule from *at on (0: the first) that fitted no name, as text. 0: no more. */
 int filter_rule_unfitted(const struct filter_rules *rules, uint32_t *at,
@@ -57,8 +58,8 @@ int session_wishes_read(int fd, uint32_t *ret_wishes);
 int session_wishes_write(int fd, uint32_t wishes);
 
 /* The sequence that was written to the segments; set by the collector alone. 0 or -errno. */
-int session_filter_told(int fd, uint32_t *ret_sequence);
-int session_filter_set_told(int fd, uint32_t sequence);
+int session_filter_confirmed(int fd, uint32_t *ret_sequence);
+int session_filter_confirm(int fd, uint32_t sequence);
 
 /* Reads the text into the rules of an intake; a changed text gets a new revision. 1: changed; 0;
  * -errno. An unfinished change of its writer is reverted after a while. */

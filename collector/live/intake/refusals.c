@@ -479,11 +479,11 @@ static struct refused *find_refused(struct refusals *refusals,
 static void emit_lost(struct refusals *refusals, struct refused *refused, uint64_t lost)
 {
     struct trace_process *process = trace_process(refusals->trace, refused->process);
-    if (lost == refused->told || lost > LOST_BELIEVABLE)
+    if (lost == refused->published || lost > LOST_BELIEVABLE)
         return;
-    process->lost[LOSS_REFUSED] += lost - refused->told;
+    process->lost[LOSS_REFUSED] += lost - refused->published;
     process->revision++;
-    refused->told = lost;
+    refused->published = lost;
 }
 
 struct look {

@@ -30,8 +30,8 @@ void refusal_pages_sweep(const struct directory *directory);
 /* A slot of a process of this session. */
 struct refused {
     uint64_t owner, time_ns;
-    uint64_t told;    /* lost events already in its entry in the trace */
-    uint32_t process; /* its ordinal in the trace */
+    uint64_t published; /* lost events already in its entry in the trace */
+    uint32_t process;   /* its ordinal in the trace */
     bool ours, entered;
     bool over; /* it takes part now */
     struct process_watch watch;

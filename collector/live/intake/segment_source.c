@@ -154,17 +154,17 @@ static struct source_share share_now(const struct segment_source *source)
 static void emit_share(struct segment_source *source, struct trace_process *entry,
                        const struct source_share *share)
 {
-    if (memcmp(share, &source->told, sizeof(*share)) == 0)
+    if (memcmp(share, &source->published, sizeof(*share)) == 0)
         return;
     for (int cause = 0; cause < LOSS_COUNT; cause++)
-        entry->lost[cause] += share->lost[cause] - source->told.lost[cause];
+        entry->lost[cause] += share->lost[cause] - source->published.lost[cause];
     for (int i = 0; i < MISUSE_COUNT; i++)
-        entry->misuse[i] += share->misuse[i] - source->told.misuse[i];
+        entry->misuse[i] += share->misuse[i] - source->published.misuse[i];
     for (int i = 0; i < QUEUED_COUNT; i++)
-        entry->queued[i] += share->queued[i] - source->told.queued[i];
-    entry->event_count += share->event_count - source->told.event_count;
+        entry->queued[i] += share->queued[i] - source->published.queued[i];
+    entry->event_count += share->event_count - source->published.event_count;
     entry->revision++;
-    source->told = *share;
+    source->published = *share;
 }
 
 /* 1 + the ordinal of the thread, or 0. */
@@ -195,7 +195,7 @@ static int publish_note(struct segment_source *source, struct trace *trace)
     struct drain *drain = source->drain;
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
     publish_note_thread(source, entry);
-    if (drain->broken || source->note_told)
+    if (drain->broken || source->note_published)
         return 0;
     int found = segment_read_note(&source->segment, &note);
     if (found <= 0) {
@@ -206,7 +206,7 @@ static int publish_note(struct segment_source *source, struct trace *trace)
     int64_t text = names_inline(&drain->decoder.names, (const char *)note.text, length);
     if (text < 0)
         return -ENOMEM;
-    source->note_told = true;
+    source->note_published = true;
     if (entry->note != 0)
         return 0;
     entry->note = (uint32_t)text;
@@ -221,8 +221,8 @@ static int publish_note(struct segment_source *source, struct trace *trace)
 static int publish_cut(struct segment_source *source, struct trace *trace)
 {
     static const char name[] = "texts: a process had more different ones than are kept";
-    uint64_t cut = source->drain->decoder.names.cut, more = cut - source->cut_told;
-    source->cut_told = cut;
+    uint64_t cut = source->drain->decoder.names.cut, more = cut - source->cut_published;
+    source->cut_published = cut;
     return more == 0 ? 0
                      : trace_fact_set(trace, FACT_LOSS, name, trace_fact_value(trace, name) + more);
 }
@@ -230,8 +230,8 @@ static int publish_cut(struct segment_source *source, struct trace *trace)
 /* Counts calls of all processes that were dropped as too short. */
 static int publish_short(struct segment_source *source, struct trace *trace)
 {
-    uint64_t count = source->drain->short_count, more = count - source->short_told;
-    source->short_told = count;
+    uint64_t count = source->drain->short_count, more = count - source->short_published;
+    source->short_published = count;
     return more == 0 ? 0
                      : trace_fact_set(trace, FACT_NOTE, TRACE_FACT_SHORT,
                                       trace_fact_value(trace, TRACE_FACT_SHORT) + more);
@@ -300,8 +300,8 @@ bool source_was_replaced(struct segment_source *source)
 void source_end(struct segment_source *source, struct trace *trace, int wait_status, int64_t end_ns)
 {
     struct trace_process *entry = trace_process(trace, source->who.ordinal);
-    bool told = entry->end == PROCESS_EXITED || entry->end == PROCESS_SIGNALED;
-    if (entry->end == PROCESS_EXEC || (told && !source->status_known))
+    bool is_reported = entry->end == PROCESS_EXITED || entry->end == PROCESS_SIGNALED;
+    if (entry->end == PROCESS_EXEC || (is_reported && !source->status_known))
         return; /* the kernel reported it */
     if (source->status_known && WIFEXITED(wait_status)) {
         entry->end = PROCESS_EXITED;

@@ -47,25 +47,25 @@ struct segment_source {
     struct drain *drain; /* NULL in SOURCE_GONE */
     struct process_watch watch;
     struct who who;
-    uint32_t relative;            /* its index among the kin */
-    struct image *image;          /* of the registry; NULL: not the image of a visible process */
-    int32_t host_pid;             /* in our namespace, also if it ended at once; 0: unknown */
-    bool primary;                 /* the first segment of its process */
-    struct source_share told;     /* already in the trace's totals */
-    struct source_found former;   /* in a recovery: found before, but in no segment */
-    struct filter_applied filter; /* of the segment */
-    uint32_t wishes;              /* last value written to the segment */
-    struct annot_shared shared;   /* at the last look */
+    uint32_t relative;             /* its index among the kin */
+    struct image *image;           /* of the registry; NULL: not the image of a visible process */
+    int32_t host_pid;              /* in our namespace, also if it ended at once; 0: unknown */
+    bool primary;                  /* the first segment of its process */
+    struct source_share published; /* already in the trace's totals */
+    struct source_found former;    /* in a recovery: found before, but in no segment */
+    struct filter_applied filter;  /* of the segment */
+    uint32_t wishes;               /* last value written to the segment */
+    struct annot_shared shared;    /* at the last look */
     uint64_t queues[ANNOT_QUEUE_COUNTS];
     uint64_t shared_bytes; /* memory held, at the last look */
     uint64_t ticket;       /* emptied: ticket of its last chunk; 0: none yet */
-    bool status_known, end_told;
+    bool status_known, end_published;
     bool status_final; /* the state of its end is final */
     bool orderly;
-    bool note_told;           /* its last note is in the trace */
+    bool note_published;      /* its last note is in the trace */
     int32_t note_tid;         /* its thread, or 0 */
-    uint64_t cut_told;        /* of names.cut */
-    uint64_t short_told;      /* of drain.short_count */
+    uint64_t cut_published;   /* of names.cut */
+    uint64_t short_published; /* of drain.short_count */
     int64_t end_ns;           /* when its end was seen */
     uint64_t kernels_address; /* AT_RANDOM from the kernel, if the program uses another one */
 };

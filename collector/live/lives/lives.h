@@ -162,7 +162,7 @@ struct lives_name {
     int64_t time_ns;
 };
 
-int lives_name_thread(struct lives *lives, const struct lives_name *told);
+int lives_name_thread(struct lives *lives, const struct lives_name *given);
 
 /* ---- Programs with libannot ------------------------------------------------------------------ */
 

@@ -176,19 +176,19 @@ static bool is_still(const struct process *life)
            (life->start_ticks == 0 || life->start_ticks == now.start_ticks);
 }
 
-static int set_title(struct lives *lives, struct process *life, const char *title, size_t length)
+static int set_title(struct lives *lives, struct process *life, const char *text, size_t length)
 {
     struct trace_process *entry = trace_process(lives->trace, (uint32_t)life->last->ordinal);
-    struct title *told = life_title(life);
-    if (entry->name != told->name || told->changes >= CHANGES_MAX || !is_still(life))
+    struct title *title = life_title(life);
+    if (entry->name != title->name || title->changes >= CHANGES_MAX || !is_still(life))
         return 0;
-    int64_t name = trace_string_add(lives->trace, title, length);
+    int64_t name = trace_string_add(lives->trace, text, length);
     if (name < 0)
         return (int)name;
     if (entry->name == (uint32_t)name)
         return 0;
-    told->name = entry->name = (uint32_t)name;
-    told->changes++;
+    title->name = entry->name = (uint32_t)name;
+    title->changes++;
     entry->revision++;
     return 0;
 }

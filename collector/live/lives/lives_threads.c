@@ -185,26 +185,26 @@ static struct thread_record *find_unused(struct thread_record *record)
     return record;
 }
 
-int lives_name_thread(struct lives *lives, const struct lives_name *told)
+int lives_name_thread(struct lives *lives, const struct lives_name *given)
 {
-    struct thread_record *first = first_of(lives, key_of(told->process, told->ns_tid));
-    struct thread_record *record = find_by_time(first, told->time_ns, false);
+    struct thread_record *first = first_of(lives, key_of(given->process, given->ns_tid));
+    struct thread_record *record = find_by_time(first, given->time_ns, false);
     if (!record)
-        record = find_ended(first, told->time_ns);
+        record = find_ended(first, given->time_ns);
     if (!record)
         record = find_unused(first);
     if (!record)
-        record = add_record(lives, told->process, told->ns_tid);
+        record = add_record(lives, given->process, given->ns_tid);
     if (!record)
         return -ENOMEM;
     if (record->ordinal < 0)
-        record->used_ns = told->time_ns; /* it may be from a previous owner of the tid */
+        record->used_ns = given->time_ns; /* it may be from a previous owner of the tid */
     struct trace_thread *entry = record->ordinal >= 0 ? entry_of(lives, record) : NULL;
     if (entry && (entry->name == 0 || entry->name == record->name)) {
-        entry->revision += entry->name != told->name;
-        entry->name = told->name;
+        entry->revision += entry->name != given->name;
+        entry->name = given->name;
     }
-    record->name = told->name;
+    record->name = given->name;
     return 0;
 }
 

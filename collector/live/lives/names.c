@@ -389,7 +389,7 @@ int names_walk(struct names *names)
 }
 
 /* True if the domain or category is defined: its name may be empty. */
-static bool is_told(const struct names *names, uint16_t number)
+static bool is_reported(const struct names *names, uint16_t number)
 {
     return number == 0 || (number < names->numbers.count && names->numbers.items[number].id != 0);
 }
@@ -398,7 +398,7 @@ static int64_t by_number(struct names *names, const number_table *table, uint16_
 {
     if (number == 0)
         return 0;
-    bool known = (number < table->count && table->items[number] != 0) || is_told(names, number);
+    bool known = (number < table->count && table->items[number] != 0) || is_reported(names, number);
     int error = known || !names->segment ? 0 : names_walk(names);
     if (error != 0)
         return error;
@@ -445,7 +445,7 @@ static int64_t find_scope(struct names *names, uint16_t domain, uint16_t categor
         names->broken++;
         return 0;
     }
-    bool complete = is_told(names, domain) && is_told(names, category);
+    bool complete = is_reported(names, domain) && is_reported(names, category);
     if (ordinal > 0 && complete &&
         keep_scope(names, category ? category : domain,
                    (struct names_scope){(uint32_t)ordinal, domain}) != 0)

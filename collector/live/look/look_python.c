@@ -274,7 +274,7 @@ static bool takes_any_stack(pid_t pid)
     struct {
         char cookie[8];
         uint64_t version; /* PY_VERSION_HEX */
-    } told;               /* from 3.13 on */
+    } offsets;            /* from 3.13 on */
 
     if (python_locate(pid, &location) != 0)
         return false;
@@ -283,10 +283,11 @@ static bool takes_any_stack(pid_t pid)
     if (version < 0x030e)
         return version != 0;
     uint64_t at = location.image.runtime + location.bias;
-    if (proc_read_memory(pid, at, &told, sizeof(told)) != sizeof(told) ||
-        memcmp(told.cookie, "xdebugpy", sizeof(told.cookie)) != 0)
+    if (proc_read_memory(pid, at, &offsets, sizeof(offsets)) != sizeof(offsets) ||
+        memcmp(offsets.cookie, "xdebugpy", sizeof(offsets.cookie)) != 0)
         return false;
-    return version == 0x030e ? told.version >= MENDED_IN_3_14 : told.version >= MENDED_IN_3_15;
+    return version == 0x030e ? offsets.version >= MENDED_IN_3_14
+                             : offsets.version >= MENDED_IN_3_15;
 }
 
 static int run_by_force(const struct look_python *run, char answer[LOOK_ANSWER_SIZE],

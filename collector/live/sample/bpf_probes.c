@@ -38,8 +38,8 @@ static int copy_config(const struct sampler_bpf *program, struct bpf_object *obj
     size_t size = 0;
     struct bpf_map *from = bpf_object__find_map_by_name(program->objects[0], ".rodata.config");
     struct bpf_map *to = bpf_object__find_map_by_name(object, ".rodata.config");
-    const void *told = from ? bpf_map__initial_value(from, &size) : NULL;
-    return told && to ? bpf_map__set_initial_value(to, told, size) : -EBADMSG;
+    const void *value = from ? bpf_map__initial_value(from, &size) : NULL;
+    return value && to ? bpf_map__set_initial_value(to, value, size) : -EBADMSG;
 }
 
 static const char *const shared_maps[] = {"ring", "processes", "failures"};

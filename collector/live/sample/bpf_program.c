@@ -400,7 +400,7 @@ __attribute__((format(printf, 2, 0))) static int keep_log(enum libbpf_print_leve
     return length;
 }
 
-static void tell(char reason[BPF_PROGRAM_REASON_MAX], const char *what, int error)
+static void explain(char reason[BPF_PROGRAM_REASON_MAX], const char *what, int error)
 {
     int length = snprintf(reason, BPF_PROGRAM_REASON_MAX, "%s: %s", what, strerror(-error));
     size_t left = BPF_PROGRAM_REASON_MAX - (size_t)length - 2;
@@ -803,7 +803,7 @@ static int create_steps(struct sampler_bpf *program, const struct bpf_program_op
     }
     program->times.attach_ns = lap(&since);
     if (rc < 0)
-        tell(reason, what, rc);
+        explain(reason, what, rc);
     return rc;
 }
 

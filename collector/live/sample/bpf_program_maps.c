@@ -262,7 +262,7 @@ void bpf_program_forget_part(struct sampler_bpf *program, uint64_t hash)
 /* Adds the last short wait of a running thread, which the kernel would add when it leaves. */
 static void add_short(struct sampler_switch *stretch)
 {
-    struct sampler_short_waits *waits = &stretch->untold;
+    struct sampler_short_waits *waits = &stretch->unreported;
     uint64_t begin = stretch->head.time_ns, end = stretch->end_ns, ready = end;
 
     if (stretch->flags & SAMPLER_PREEMPTED)
@@ -279,23 +279,23 @@ static void add_short(struct sampler_switch *stretch)
 
 /* Reports a thread's unreported short waits, then its unfinished stretch. The thread may have run
  * for long since the last wait, so the interval for spreading evenly ends with that wait. */
-static int take_untold(const struct sampler_bpf *program, struct sampler_switch *stretch,
-                       bpf_program_take take, void *context)
+static int take_unreported(const struct sampler_bpf *program, struct sampler_switch *stretch,
+                           bpf_program_take take, void *context)
 {
     bool off = stretch->head.kind == SAMPLER_SWITCH;
     uint64_t now = (uint64_t)clock_now_ns();
-    struct sampler_short told = {.head = stretch->head};
+    struct sampler_short record = {.head = stretch->head};
     int rc = 0;
 
     if (!off && stretch->flags & SAMPLER_ADDS)
         add_short(stretch);
-    told.waits = stretch->untold;
-    told.head.kind = SAMPLER_SHORT;
-    told.head.size = sizeof(told);
-    told.head.time_ns = told.waits.begin_ns;
-    told.end_ns = off ? stretch->head.time_ns : stretch->end_ns;
-    if (told.waits.count)
-        rc = take(context, &told.head);
+    record.waits = stretch->unreported;
+    record.head.kind = SAMPLER_SHORT;
+    record.head.size = sizeof(record);
+    record.head.time_ns = record.waits.begin_ns;
+    record.end_ns = off ? stretch->head.time_ns : stretch->end_ns;
+    if (record.waits.count)
+        rc = take(context, &record.head);
     if (!(stretch->flags & SAMPLER_RETURNING)) {
         stretch->end_ns = now;
         stretch->flags |= SAMPLER_STILL_OFF;
@@ -314,7 +314,7 @@ int bpf_program_still_off(struct sampler_bpf *program, bpf_program_take take, vo
     while (rc == 0 && bpf_map_get_next_key(program->switches_fd, last, &key) == 0) {
         last = &key;
         if (bpf_map_lookup_elem(program->switches_fd, &key, &stretch) == 0)
-            rc = take_untold(program, &stretch, take, context);
+            rc = take_unreported(program, &stretch, take, context);
     }
     return rc;
 }

@@ -78,18 +78,18 @@ static int64_t emit_module(struct address_frames *names, struct module *module)
     int64_t path = trace_string_add(names->trace, module->path, strlen(module->path));
     if (path < 0)
         return path;
-    struct code_module told = {.path = (uint32_t)path,
-                               .kind = module->path[0] == '[' ? MODULE_VDSO : MODULE_ELF};
+    struct code_module entry = {.path = (uint32_t)path,
+                                .kind = module->path[0] == '[' ? MODULE_VDSO : MODULE_ELF};
     size_t size = module->file ? elf_file_build_id(module->file, id) : 0;
-    told.build_id_size = (uint8_t)(size < sizeof(told.build_id) ? size : sizeof(told.build_id));
-    memcpy(told.build_id, id, told.build_id_size);
-    int64_t ordinal = stacks_module(trace_stacks(names->trace), &told);
+    entry.build_id_size = (uint8_t)(size < sizeof(entry.build_id) ? size : sizeof(entry.build_id));
+    memcpy(entry.build_id, id, entry.build_id_size);
+    int64_t ordinal = stacks_module(trace_stacks(names->trace), &entry);
     module->ordinal = ordinal < 0 ? 0 : (uint32_t)ordinal;
     return ordinal;
 }
 
 /* Requests the name of a frame, once; without a name it stays a place in a module. */
-static int ask_name(struct address_frames *names, struct asked_source *source, uint64_t address,
+static int ask_name(struct address_frames *names, struct requested_source *source, uint64_t address,
                     uint32_t frame)
 {
     int error = symbolizer_ask(names->symbolizer, source, address, frame);
@@ -151,10 +151,10 @@ static int64_t module_frame(struct address_frames *names, struct module *module,
     const uint64_t *found = map64_find(&module->frames, address + 1);
     if (found)
         return (int64_t)*found;
-    int64_t told = emit_module(names, module);
-    if (told < 0)
-        return told;
-    struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)told, .address = address};
+    int64_t place = emit_module(names, module);
+    if (place < 0)
+        return place;
+    struct frame frame = {.kind = FRAME_NATIVE, .module = (uint32_t)place, .address = address};
     int64_t ordinal = stacks_frame(trace_stacks(names->trace), &frame);
     if (ordinal < 0 || map64_put(&module->frames, address + 1, (uint64_t)ordinal) != 0)
         return -ENOMEM;
@@ -190,8 +190,8 @@ static int64_t jit_frame(struct address_frames *names, struct sampled *process, 
     if (!process->code)
         return plain_frame(names, &names->anonymous, FRAME_JIT, "[anonymous code]");
     enum code_peek peek = code_source_peek(process->code->code, address, name, sizeof(name));
-    if (peek != CODE_UNSETTLED && now_ns - process->code->asked_ns >= IMAGE_NS) {
-        process->code->asked_ns = now_ns;
+    if (peek != CODE_UNSETTLED && now_ns - process->code->requested_ns >= IMAGE_NS) {
+        process->code->requested_ns = now_ns;
         if (ask_name(names, process->code, 0, 0) != 0)
             return -ENOMEM;
     }
@@ -418,7 +418,7 @@ enum { CODE_BYTES_MAX = 24 << 20 };
 
 struct code_name {
     struct wide_key key;
-    uint64_t told_ns;
+    uint64_t reported_ns;
     uint32_t label; /* 0: its name is unreadable */
     int32_t first_line;
     uint32_t version; /* of the interpreter */
@@ -447,7 +447,7 @@ static void forget_before(struct code_names *codes, uint64_t time_ns)
     uint64_t gone;
     for (size_t i = 0; i < codes->codes.count; i++) {
         struct code_name *code = codes->codes.items[i];
-        if (code->told_ns < time_ns) {
+        if (code->reported_ns < time_ns) {
             wide_map_take(&codes->by_code, &code->key, &gone);
             codes->bytes -= code_bytes(code);
             free(code);
@@ -515,8 +515,8 @@ static struct code_name *read_code(struct trace *trace, const struct sampled *pr
 
 static bool record_is_whole(const struct sampler_code *record)
 {
-    uint64_t behind = (uint64_t)record->name_size + record->file_size + record->lines_size;
-    return record->head.size >= sizeof(*record) && behind <= record->head.size - sizeof(*record);
+    uint64_t rest = (uint64_t)record->name_size + record->file_size + record->lines_size;
+    return record->head.size >= sizeof(*record) && rest <= record->head.size - sizeof(*record);
 }
 
 int code_names_add(struct code_names *codes, struct trace *trace, const struct sampled *process,
@@ -531,7 +531,7 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct s
     if (!code)
         return -ENOMEM;
     code->key = *WIDE_KEY(record->code, record->key, process->family);
-    code->told_ns = record->head.time_ns;
+    code->reported_ns = record->head.time_ns;
     const uint64_t *found = wide_map_find(&codes->by_code, &code->key);
     if (!found && (vec_reserve(&codes->codes, 1) != 0 ||
                    wide_map_put(&codes->by_code, &code->key, codes->codes.count + 1) != 0)) {
@@ -551,7 +551,7 @@ int code_names_add(struct code_names *codes, struct trace *trace, const struct s
 }
 
 /* 3.9: a truncated table of increments does not reveal its end. */
-static bool is_behind(const struct code_name *code, int instruction)
+static bool is_after(const struct code_name *code, int instruction)
 {
     int64_t address = 0;
     for (uint32_t i = 0; code->is_cut && i + 1 < code->lines_size; i += 2)
@@ -571,7 +571,7 @@ int64_t code_names_frame(struct code_names *codes, struct trace *trace,
         return 0;
     struct source_place at = python_source_place(code->version, code->lines, code->lines_size,
                                                  code->first_line, place->instruction);
-    if (is_behind(code, place->instruction))
+    if (is_after(code, place->instruction))
         at = (struct source_place){0};
     const struct frame frame = {.kind = FRAME_PYTHON,
                                 .label = code->label,

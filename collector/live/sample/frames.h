@@ -28,12 +28,12 @@ struct address_frames {
     struct symbolizer *symbolizer;
     address_kernel_name ask_kernel; /* NULL: unavailable */
     void *ask_context;
-    struct asked_source *kernel; /* made when `ask_kernel` fails first */
-    bool kernel_hidden;          /* that fails too: all of the kernel is one frame */
-    struct map64 kernel_frames;  /* address -> ordinal of the frame */
-    struct map64 collectors;     /* ordinals of frames inside an interpreter's collector */
-    uint64_t collectors_learned; /* number of changes of `collectors` for existing frames */
-    uint64_t refused;            /* names not requested: the queue was full */
+    struct requested_source *kernel; /* made when `ask_kernel` fails first */
+    bool kernel_hidden;              /* that fails too: all of the kernel is one frame */
+    struct map64 kernel_frames;      /* address -> ordinal of the frame */
+    struct map64 collectors;         /* ordinals of frames inside an interpreter's collector */
+    uint64_t collectors_learned;     /* number of changes of `collectors` for existing frames */
+    uint64_t refused;                /* names not requested: the queue was full */
     uint32_t kernel_unnamed, collector, anonymous, unmapped, code_unread; /* 0 = not made yet */
 };
 

@@ -77,14 +77,14 @@ static bool in_user_namespace(void)
 
 static enum container_kind find_container(void)
 {
-    const char *told = getenv("container");
+    const char *named = getenv("container");
     if (getenv("KUBERNETES_SERVICE_HOST"))
         return CONTAINER_KUBERNETES;
     if (access("/.dockerenv", F_OK) == 0)
         return CONTAINER_DOCKER;
     if (access("/run/.containerenv", F_OK) == 0)
         return CONTAINER_PODMAN;
-    return told && *told ? CONTAINER_OTHER : CONTAINER_NONE;
+    return named && *named ? CONTAINER_OTHER : CONTAINER_NONE;
 }
 
 /* Quotes for a shell; "" if it does not fit. */

@@ -434,8 +434,8 @@ int modules_load_rows(struct modules *modules, struct module *module)
         return error == -EAGAIN ? 0 : error;
     }
     module->rows = MODULE_ROWS_READING;
-    module->asked_ns = clock_now_ns();
-    modules->asked++;
+    module->requested_ns = clock_now_ns();
+    modules->pending++;
     return 0;
 }
 
@@ -443,9 +443,9 @@ int modules_take_rows(struct modules *modules)
 {
     struct symbol_answer answer;
     int error = 0;
-    while (!error && modules->asked && symbolizer_take(modules->reader, &answer)) {
+    while (!error && modules->pending && symbolizer_take(modules->reader, &answer)) {
         struct module *module = answer.source->owner;
-        modules->asked--;
+        modules->pending--;
         if (module) {
             error = take_rows(modules, module, answer.rows);
             symbolizer_release(modules->reader, module->reading);

@@ -82,11 +82,11 @@ struct module {
     enum module_rows rows;
     struct module_part *parts;
     uint32_t part_count;
-    struct asked_source *code; /* made at the first look-up */
-    struct asked_source *reading;
-    int64_t asked_ns;    /* request time of the rows */
-    struct map64 frames; /* module address + 1 -> ordinal of the frame */
-    uint32_t ordinal;    /* in the trace; 0 = not there yet */
+    struct requested_source *code; /* made at the first look-up */
+    struct requested_source *reading;
+    int64_t requested_ns; /* request time of the rows */
+    struct map64 frames;  /* module address + 1 -> ordinal of the frame */
+    uint32_t ordinal;     /* in the trace; 0 = not there yet */
     bool interpreter;
     VEC(struct code_range) collector; /* known ranges of its garbage collector */
     struct python_image image;
@@ -99,7 +99,7 @@ struct modules {
     struct row_memory rows;
     struct symbolizer *symbolizer; /* outlives it; NULL: no look-ups yet */
     struct symbolizer *reader;     /* reads rows; owned; NULL: they are read immediately */
-    uint32_t asked;                /* modules with a pending request for rows */
+    uint32_t pending;              /* modules with a pending request for rows */
     int64_t spent_ns;              /* on immediate reads of rows; the step sets it to 0 */
     const char *cache_directory;
     /* Called for each opened file, with its descriptor; NULL: unused. */

@@ -269,18 +269,18 @@ int probe_scope(struct trace *trace, const char *domain, const char *path, uint3
 }
 
 static int attach(struct bpf_sampler *sampler, const struct probe_target *target,
-                  const struct code_function *function, const struct bpf_probe_places *asked)
+                  const struct code_function *function, const struct bpf_probe_places *request)
 {
-    uint64_t cookie = asked->number | SAMPLER_SITE_RETURNED << 12;
-    struct bpf_probe_places returned = *asked; /* the entry is the first of them */
+    uint64_t cookie = request->number | SAMPLER_SITE_RETURNED << 12;
+    struct bpf_probe_places returned = *request; /* the entry is the first of them */
     returned.count = 1;
     returned.cookies = &cookie;
     returned.returned = true;
-    int error = bpf_program_probe(sampler->program, target->open_path, asked);
+    int error = bpf_program_probe(sampler->program, target->open_path, request);
     if (error == 0 && has_return_probe(target, function))
         error = bpf_program_probe(sampler->program, target->open_path, &returned);
     if (error != 0)
-        bpf_program_unprobe(sampler->program, asked->number);
+        bpf_program_unprobe(sampler->program, request->number);
     return error;
 }
 
@@ -304,7 +304,7 @@ static int probe_function(struct bpf_sampler *sampler, const struct probe_target
     struct probes *probes = &sampler->probes;
     bool returned = has_return_probe(target, function);
     struct probe probe = {.scope = target->scope,
-                          .tells = list > 0,
+                          .has_arguments = list > 0,
                           .call_ns =
                               probes->visit_ns[returned ? PROBE_COST_RETURNED : PROBE_COST_EXITS]};
     if (probe.call_ns > 0 && list > 0)
@@ -320,36 +320,37 @@ static int probe_function(struct bpf_sampler *sampler, const struct probe_target
     probe.entry = places->offsets[0];
     if (is_range(probes, &probe))
         return -EEXIST;
-    const struct bpf_probe_places asked = {.number = (uint32_t)number,
-                                           .count = places->count,
-                                           .offsets = places->offsets,
-                                           .cookies = places->cookies};
+    const struct bpf_probe_places request = {.number = (uint32_t)number,
+                                             .count = places->count,
+                                             .offsets = places->offsets,
+                                             .cookies = places->cookies};
     int error = add_text(sampler->options.trace, function->name, &probe.name);
     if (error == 0)
         error = vec_push(&probes->all, probe);
     if (error == 0)
-        error = attach(sampler, target, function, &asked);
+        error = attach(sampler, target, function, &request);
     if (error != 0 && probes->all.count > number)
         probes->all.count--;
     return error;
 }
 
 static int probe_functions(struct bpf_sampler *sampler, const struct probe_target *target,
-                           const struct code_functions *functions, struct sampler_range_told *told)
+                           const struct code_functions *functions,
+                           struct sampler_range_result *result)
 {
     struct places *places = malloc(sizeof(*places));
     int error = places ? 0 : -ENOMEM;
     for (size_t i = 0; i < functions->items.count && error == 0; i++) {
         error = probe_function(sampler, target, &functions->items.items[i],
                                target->lists ? target->lists[i] : 0, places);
-        told->functions += error == 0;
-        told->places += error == 0 ? places->count : 0;
+        result->functions += error == 0;
+        result->places += error == 0 ? places->count : 0;
         if (error == 0 &&
-            told->call_ns < sampler->probes.all.items[sampler->probes.all.count - 1].call_ns)
-            told->call_ns = sampler->probes.all.items[sampler->probes.all.count - 1].call_ns;
-        told->refused += error == -EBADMSG;
+            result->call_ns < sampler->probes.all.items[sampler->probes.all.count - 1].call_ns)
+            result->call_ns = sampler->probes.all.items[sampler->probes.all.count - 1].call_ns;
+        result->refused += error == -EBADMSG;
         if (error == -EEXIST)
-            snprintf(told->reason, sizeof(told->reason), "%s is a range already",
+            snprintf(result->reason, sizeof(result->reason), "%s is a range already",
                      functions->items.items[i].name);
         error = error == -EBADMSG || error == -EEXIST ? 0 : error;
     }
@@ -379,11 +380,11 @@ static void hint_near(const struct probe_target *target, const struct probe_wish
 
 /* Explains why no function of the file has become a range. */
 static int refuse(const struct code_functions *functions, const struct probe_target *target,
-                  const struct probe_wish *wish, struct sampler_range_told *told)
+                  const struct probe_wish *wish, struct sampler_range_result *result)
 {
     const char *base = text_base_name(target->path), *function = wish->function;
-    struct text reason = text_init(told->reason, sizeof(told->reason));
-    struct text hint = text_init(told->hint, sizeof(told->hint));
+    struct text reason = text_init(result->reason, sizeof(result->reason));
+    struct text hint = text_init(result->hint, sizeof(result->hint));
     if (elf_file_machine(target->file) != EM_X86_64) {
         text_format(&reason, "%s is not of x86-64", base);
     } else if (functions->chosen) {
@@ -432,14 +433,14 @@ struct asking {
 };
 
 static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
-                        struct sampler_range_told *told)
+                        struct sampler_range_result *result)
 {
     struct probes *probes = &asking->sampler->probes;
     const struct arg_question question = {asking->wishes, &asking->functions->items.items[index],
                                           asking->module, asking->functions->go};
-    char other[sizeof(told->reason)];
-    struct text reason = told->reason[0] ? text_init(other, sizeof(other))
-                                         : text_init(told->reason, sizeof(told->reason));
+    char other[sizeof(result->reason)];
+    struct text reason = result->reason[0] ? text_init(other, sizeof(other))
+                                           : text_init(result->reason, sizeof(result->reason));
     struct arg_list list;
     int error = probe_args_of_function(&probes->lists, asking->sampler->options.trace, &question,
                                        &list, &reason);
@@ -455,7 +456,7 @@ static int ask_function(struct asking *asking, size_t index, uint32_t *ret_list,
  * function, or no value is readable. */
 static int find_arguments(struct bpf_sampler *sampler, struct probe_target *target,
                           const struct code_functions *functions, const struct arg_wishes *wishes,
-                          struct sampler_range_told *told)
+                          struct sampler_range_result *result)
 {
     size_t count = functions->items.count;
     struct asking asking = {.sampler = sampler,
@@ -465,44 +466,44 @@ static int find_arguments(struct bpf_sampler *sampler, struct probe_target *targ
     uint32_t *lists = calloc(count ? count : 1, sizeof(*lists));
     int error = lists && asking.module ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && error == 0; i++)
-        error = ask_function(&asking, i, &lists[i], told);
+        error = ask_function(&asking, i, &lists[i], result);
     symbol_module_destroy(asking.module);
     bool all_met = asking.met == (1u << wishes->count) - 1;
     if (error == 0 && count > 0 && (!all_met || asking.values == 0))
         error = -EINVAL;
     if (error == 0)
-        told->reason[0] = 0;
+        result->reason[0] = 0;
     target->lists = lists;
     return error;
 }
 
 static int probe_found(struct bpf_sampler *sampler, struct probe_wish *wish,
                        struct probe_target *target, const struct code_functions *functions,
-                       struct sampler_range_told *told)
+                       struct sampler_range_result *result)
 {
-    uint32_t before = told->functions;
+    uint32_t before = result->functions;
     int error = 0;
     bool asks = wish->args.count > 0 || wish->args.all;
     target->go = functions->go;
     target->plain = functions->plain;
-    told->refused += functions->refused;
-    told->chosen += functions->chosen;
+    result->refused += functions->refused;
+    result->chosen += functions->chosen;
     if (asks)
-        error = find_arguments(sampler, target, functions, &wish->args, told);
+        error = find_arguments(sampler, target, functions, &wish->args, result);
     if (error == 0)
-        error = probe_functions(sampler, target, functions, told);
+        error = probe_functions(sampler, target, functions, result);
     free(target->lists);
     target->lists = NULL;
-    wish->count += told->functions - before;
-    if (error == 0 && told->functions == before)
-        error = told->reason[0] ? -ENOENT : refuse(functions, target, wish, told);
+    wish->count += result->functions - before;
+    if (error == 0 && result->functions == before)
+        error = result->reason[0] ? -ENOENT : refuse(functions, target, wish, result);
     else if (error == 0)
-        told->reason[0] = 0;
+        result->reason[0] = 0;
     return error;
 }
 
 static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
-                               struct probe_target *target, struct sampler_range_told *told)
+                               struct probe_target *target, struct sampler_range_result *result)
 {
     struct code_functions functions;
     struct probe_wish *wish = &sampler->probes.wishes.items[index];
@@ -511,9 +512,9 @@ static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
         error = code_functions_find(target->file, target->path, wish->function, &functions);
     if (error != 0)
         return error;
-    error = probe_found(sampler, wish, target, &functions, told);
+    error = probe_found(sampler, wish, target, &functions, result);
     if (error == 0 && functions.beyond) {
-        snprintf(told->reason, sizeof(told->reason),
+        snprintf(result->reason, sizeof(result->reason),
                  "\"%s\" matches %u functions, at most %d can be ranges", wish->text,
                  functions.beyond + CODE_FUNCTIONS_MAX, CODE_FUNCTIONS_MAX);
         error = -E2BIG;
@@ -523,7 +524,7 @@ static int probe_all_functions(struct bpf_sampler *sampler, uint32_t index,
 }
 
 int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
-                       const struct probe_source *source, struct sampler_range_told *told)
+                       const struct probe_source *source, struct sampler_range_result *result)
 {
     struct probe_target target = {.file = source->file, .path = source->path};
     snprintf(target.open_path, sizeof(target.open_path), "/proc/self/fd/%d", source->fd);
@@ -531,7 +532,7 @@ int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
         return 0;
     struct probe_wish *wanted = &sampler->probes.wishes.items[wish];
     if (!wanted->provider)
-        return probe_all_functions(sampler, wish, &target, told);
+        return probe_all_functions(sampler, wish, &target, result);
     int error = probe_scope(sampler->options.trace, "probes", target.path, &target.scope);
-    return error ? error : probe_static(sampler, wanted, &target, told);
+    return error ? error : probe_static(sampler, wanted, &target, result);
 }

@@ -23,7 +23,7 @@ struct probe {
     double rate;                   /* calls per second until then */
     uint64_t call_ns;              /* cost of a call; 0: not measured */
     bool off;                      /* it was removed */
-    bool tells;                    /* reports arguments */
+    bool has_arguments;            /* reports arguments */
 };
 
 /* The probed places of a call: its entry and its exits; or its entry and a return probe; or one
@@ -52,7 +52,7 @@ struct probes {
     bool measured;
     uint64_t visit_ns[PROBE_COSTS]; /* the cost of each here; 0: unknown */
     uint64_t since_ns;              /* start of the counts */
-    uint64_t told, left;
+    uint64_t reported, left;
     struct arg_lists lists;
     struct entered_calls entered;
     uint32_t off;
@@ -81,7 +81,7 @@ bool probe_wish_means(const struct probe_wish *wish, const char *path);
 
 /* ---- Probes of a file; static ones: probe_static.c ---- */
 
-/* Probes the functions of a file that a wish matches, once; adds to `told`. 0; -ENOENT: no match,
+/* Probes the functions of a file that a wish matches, once; adds to `result`. 0; -ENOENT: no match,
  * with a reason; -errno. */
 struct probe_source {
     struct elf_file *file;
@@ -90,7 +90,7 @@ struct probe_source {
 };
 
 int sampler_probe_file(struct bpf_sampler *sampler, uint32_t wish,
-                       const struct probe_source *source, struct sampler_range_told *told);
+                       const struct probe_source *source, struct sampler_range_result *result);
 
 struct probe_target {
     struct elf_file *file;
@@ -112,6 +112,6 @@ int probe_scope(struct trace *trace, const char *domain, const char *path, uint3
 
 /* Probes the static probes that a wish matches. As sampler_probe_file(). */
 int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
-                 const struct probe_target *target, struct sampler_range_told *told);
+                 const struct probe_target *target, struct sampler_range_result *result);
 
 #endif

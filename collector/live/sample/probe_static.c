@@ -150,19 +150,19 @@ static int probe_one(struct bpf_sampler *sampler, const struct found *found, siz
     int error = find_places(sampler, found, at, target->file, places);
     if (error != 0)
         return error;
-    probe.tells = places->args_ns > 0;
+    probe.has_arguments = places->args_ns > 0;
     probe.call_ns += probe.call_ns ? places->args_ns * (pair ? 2 : 1) : 0;
-    const struct bpf_probe_places asked = {.number = number,
-                                           .count = places->count,
-                                           .offsets = places->offsets,
-                                           .references = places->references,
-                                           .cookies = places->cookies,
-                                           .kind = pair ? BPF_PROBE_PAIR : BPF_PROBE_MARK};
+    const struct bpf_probe_places request = {.number = number,
+                                             .count = places->count,
+                                             .offsets = places->offsets,
+                                             .references = places->references,
+                                             .cookies = places->cookies,
+                                             .kind = pair ? BPF_PROBE_PAIR : BPF_PROBE_MARK};
     int64_t name = add_name(sampler->options.trace, found, &found->items.items[at]);
     probe.name = name > 0 ? (uint32_t)name : 0;
     error = name < 0 ? (int)name : vec_push(&probes->all, probe);
     if (error == 0)
-        error = bpf_program_probe(sampler->program, target->open_path, &asked);
+        error = bpf_program_probe(sampler->program, target->open_path, &request);
     if (error != 0)
         bpf_program_unprobe(sampler->program, number);
     if (error != 0 && probes->all.count > number)
@@ -172,10 +172,10 @@ static int probe_one(struct bpf_sampler *sampler, const struct found *found, siz
 
 /* Explains why the file has no match. */
 static int refuse(const struct probe_wish *wish, const struct probe_target *target,
-                  struct sampler_range_told *told)
+                  struct sampler_range_result *result)
 {
-    struct text reason = text_init(told->reason, sizeof(told->reason));
-    struct text hint = text_init(told->hint, sizeof(told->hint));
+    struct text reason = text_init(result->reason, sizeof(result->reason));
+    struct text hint = text_init(result->hint, sizeof(result->hint));
     text_format(&reason, "%s has no static probe \"%s:%s\"%s%s", text_base_name(target->path),
                 wish->provider, wish->function, wish->last ? ", or none that ends it: " : "",
                 wish->last ? wish->last : "");
@@ -184,11 +184,11 @@ static int refuse(const struct probe_wish *wish, const struct probe_target *targ
 }
 
 int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
-                 const struct probe_target *target, struct sampler_range_told *told)
+                 const struct probe_target *target, struct sampler_range_result *result)
 {
     struct found found = {.wish = wish};
     struct places *places = malloc(sizeof(*places));
-    uint32_t before = told->functions;
+    uint32_t before = result->functions;
     uint64_t args_ns = 0;
     elf_file_probes(target->file, find_probe, &found);
     int error = !places ? -ENOMEM : found.beyond ? -E2BIG : 0;
@@ -197,15 +197,15 @@ int probe_static(struct bpf_sampler *sampler, struct probe_wish *wish,
             continue;
         error = probe_one(sampler, &found, i, target, places);
         if (error == 0) {
-            told->functions++;
-            told->places += places->count;
+            result->functions++;
+            result->places += places->count;
             args_ns = places->args_ns > args_ns ? places->args_ns : args_ns;
         }
         error = error == -EBADMSG ? 0 : error;
     }
-    wish->count += told->functions - before;
-    told->call_ns = (sampler->probes.visit_ns[PROBE_COST_PLACE] + args_ns) * (wish->last ? 2 : 1);
+    wish->count += result->functions - before;
+    result->call_ns = (sampler->probes.visit_ns[PROBE_COST_PLACE] + args_ns) * (wish->last ? 2 : 1);
     vec_free(&found.items);
     free(places);
-    return error == 0 && told->functions == before ? refuse(wish, target, told) : error;
+    return error == 0 && result->functions == before ? refuse(wish, target, result) : error;
 }

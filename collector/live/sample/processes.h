@@ -82,8 +82,9 @@ struct sampled {
     int64_t tls_offset;  /* of libannot's live words; 0 = unknown */
     int64_t served_ns;   /* creation time of the segment that gave tls_offset */
     struct sampled_interpreter interpreter;
-    struct asked_source *code; /* of code its image makes at run time; made at the first look-up */
-    struct map64 waiting;      /* address + 1 -> a frame that waits for its name */
+    struct requested_source
+        *code;            /* of code its image makes at run time; made at the first look-up */
+    struct map64 waiting; /* address + 1 -> a frame that waits for its name */
     struct sampled_ranges inherited;
     struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
     bool active;             /* reported to the registry as having done something */

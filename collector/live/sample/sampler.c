@@ -31,23 +31,23 @@ static int emit_string(struct trace *trace, const char *text, uint32_t *ret_stri
 }
 
 /* Records in the trace the rung, and the obstacle to a higher one. */
-static int tell(const struct sampler_options *options, enum sampling_rung rung, const char *reason,
-                const char *hint)
+static int set_sampling(const struct sampler_options *options, enum sampling_rung rung,
+                        const char *reason, const char *hint)
 {
-    struct trace_sampling *told = trace_sampling(options->trace);
+    struct trace_sampling *sampling = trace_sampling(options->trace);
     uint32_t reason_string = 0, hint_string = 0;
     int error = emit_string(options->trace, reason, &reason_string);
     if (!error)
         error = emit_string(options->trace, hint, &hint_string);
-    told->revision++;
-    told->rung = (uint8_t)rung;
-    told->off_cpu = options->off_cpu && rung == SAMPLING_BPF;
-    told->frequency_hz = options->frequency_hz;
-    told->first_hz = rung > SAMPLING_NONE ? options->first_hz : 0;
-    told->slowed = false;
-    told->off_cpu_threshold_ns = options->off_cpu_threshold_ns;
-    told->reason = reason_string;
-    told->hint = hint_string;
+    sampling->revision++;
+    sampling->rung = (uint8_t)rung;
+    sampling->off_cpu = options->off_cpu && rung == SAMPLING_BPF;
+    sampling->frequency_hz = options->frequency_hz;
+    sampling->first_hz = rung > SAMPLING_NONE ? options->first_hz : 0;
+    sampling->slowed = false;
+    sampling->off_cpu_threshold_ns = options->off_cpu_threshold_ns;
+    sampling->reason = reason_string;
+    sampling->hint = hint_string;
     return error;
 }
 
@@ -114,7 +114,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
     bool limited = options->rung_max && options->rung_max < SAMPLING_BPF;
     const char *hint = rung < SAMPLING_BPF && !limited ? explain(rung, steps, reason) : "";
     if (!error)
-        error = tell(options, rung, reason, hint);
+        error = set_sampling(options, rung, reason, hint);
     if (error) {
         sampler_destroy(sampler);
         return error;
@@ -137,12 +137,12 @@ int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags)
     return sampler->rung ? sampler->rung->track(sampler->state, pid, flags) : 0;
 }
 
-int sampler_add_range(struct sampler *sampler, const struct sampler_range_wish *wish,
-                      struct sampler_range_told *ret_told)
+int sampler_add_range(struct sampler *sampler, const struct sampler_range_request *wish,
+                      struct sampler_range_result *ret_result)
 {
-    *ret_told = (struct sampler_range_told){0};
+    *ret_result = (struct sampler_range_result){0};
     bool can = sampler->rung && sampler->rung->add_range;
-    return can ? sampler->rung->add_range(sampler->state, wish, ret_told) : -EOPNOTSUPP;
+    return can ? sampler->rung->add_range(sampler->state, wish, ret_result) : -EOPNOTSUPP;
 }
 
 int sampler_fd(const struct sampler *sampler)

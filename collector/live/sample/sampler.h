@@ -57,13 +57,13 @@ int sampler_track(struct sampler *sampler, int32_t pid, unsigned flags);
 /* Makes ranges of native functions in unmodified programs: the kernel puts probes at their starts
  * and exits. With eBPF only, and with `take_ranges`. Files that are missing now are probed when a
  * tracked process maps them. */
-struct sampler_range_wish {
+struct sampler_range_request {
     const char *text;    /* "FILE:FUNCTION", both may be glob patterns; static probes (USDT):
                             "FILE:PROVIDER:PROBE", marks, or "FILE:PROVIDER:PROBE..PROBE" */
     const char *program; /* the file to be run; NULL: it runs already */
 };
 
-struct sampler_range_told {
+struct sampler_range_result {
     uint32_t functions, places; /* with probes now; 0: the file was not found yet */
     bool is_static;             /* they are static probes */
     uint32_t refused;           /* functions with unreadable code */
@@ -73,8 +73,8 @@ struct sampler_range_told {
 };
 
 /* 0; -EOPNOTSUPP: no eBPF; -EINVAL, -ENOENT, -errno: with a reason. */
-int sampler_add_range(struct sampler *sampler, const struct sampler_range_wish *wish,
-                      struct sampler_range_told *ret_told);
+int sampler_add_range(struct sampler *sampler, const struct sampler_range_request *wish,
+                      struct sampler_range_result *ret_result);
 
 /* Readable when a step is due before the timeout; -1 = never. Milliseconds; -1 = not needed. */
 int sampler_fd(const struct sampler *sampler);

@@ -163,7 +163,7 @@ struct sampler_switch {
     uint16_t reserved1;
     uint32_t range_depth;
     struct sampler_range ranges[SAMPLER_RANGES_MAX];
-    struct sampler_short_waits untold; /* in map `switches` only */
+    struct sampler_short_waits unreported; /* in map `switches` only */
 };
 
 /* A thread that sleeps when sampling of its process begins, or at the end, as returned by the

@@ -54,19 +54,20 @@ static bool is_found(const struct asleep_threads *asleep, uint64_t key)
     if (map64_find(&asleep->by_key, key))
         return true;
     for (size_t i = 0; i < asleep->unread.count; i++)
-        if (asleep_key(&asleep->unread.items[i]->told.head) == key)
+        if (asleep_key(&asleep->unread.items[i]->found.head) == key)
             return true;
     return false;
 }
 
-static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep *told, bool listed)
+static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep *found,
+                      bool listed)
 {
-    if (is_found(asleep, asleep_key(&told->head)))
+    if (is_found(asleep, asleep_key(&found->head)))
         return 0;
     struct asleep_thread *thread = calloc(1, sizeof(*thread));
     if (!thread)
         return -ENOMEM;
-    thread->told = *told;
+    thread->found = *found;
     thread->listed = listed;
     if (vec_push(&asleep->unread, thread) != 0)
         free(thread); /* without a stack */
@@ -75,19 +76,19 @@ static int add_thread(struct asleep_threads *asleep, const struct sampler_asleep
 
 int sampler_find_asleep(struct bpf_sampler *sampler, bool known, uint64_t age_ns)
 {
-    struct sampler_asleep *told = NULL;
+    struct sampler_asleep *found = NULL;
     size_t count = 0;
     if (!sampler->options.off_cpu)
         return 0;
-    int error = bpf_program_find_asleep(sampler->program, known, &told, &count);
+    int error = bpf_program_find_asleep(sampler->program, known, &found, &count);
     if (error != 0 && error != -ENOMEM)
         sampler->counts.asleep_denied++;
     if (error != -ENOMEM)
         error = 0;
     for (size_t i = 0; i < count && !error; i++)
-        if (told[i].head.time_ns + age_ns <= sampler->now_ns)
-            error = add_thread(&sampler->asleep, &told[i], known);
-    free(told);
+        if (found[i].head.time_ns + age_ns <= sampler->now_ns)
+            error = add_thread(&sampler->asleep, &found[i], known);
+    free(found);
     return error;
 }
 
@@ -112,15 +113,15 @@ static bool read_word(void *context, uint64_t address, uint64_t *ret_value)
 }
 
 static int read_native(struct bpf_sampler *sampler, struct sampled *process,
-                       const struct sampler_asleep *told, struct sampler_stack *stack)
+                       const struct sampler_asleep *found, struct sampler_stack *stack)
 {
     struct memory memory = {.pid = process->pid};
     struct native_source source = {
-        .registers = {.rip = told->rip, .rsp = told->rsp, .rbp = told->rbp, .rbx = told->rbx},
+        .registers = {.rip = found->rip, .rsp = found->rsp, .rbp = found->rbp, .rbx = found->rbx},
         .read = read_word,
         .context = &memory,
     };
-    stack->native = asleep_key(&told->head);
+    stack->native = asleep_key(&found->head);
     stack->flags = SAMPLER_COPIED; /* used once */
     return sampler_unwind(sampler, process, stack->native, &source);
 }
@@ -194,7 +195,7 @@ static int read_python(struct bpf_sampler *sampler, struct interpreter_threads *
     if (!interpreter->remote)
         return 0;
     for (int i = 0; i < interpreter->count; i++) {
-        if (interpreter->threads[i].tid != thread->told.head.tid)
+        if (interpreter->threads[i].tid != thread->found.head.tid)
             continue;
         count = python_remote_stack(interpreter->remote, &interpreter->threads[i],
                                     interpreter->frames, SAMPLER_PYTHON_MAX, &end);
@@ -228,10 +229,10 @@ static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *
                        struct asleep_thread *thread)
 {
     struct sampler_stack stack = {0};
-    struct sampled *process = processes_find(&sampler->processes, thread->told.head.pid);
+    struct sampled *process = processes_find(&sampler->processes, thread->found.head.pid);
     if (!process || process->exited)
         return 0;
-    int error = read_native(sampler, process, &thread->told, &stack);
+    int error = read_native(sampler, process, &thread->found, &stack);
     if (!error)
         error = read_python(sampler, interpreter, process, thread, &stack);
     if (error == SAMPLER_LATER)
@@ -240,7 +241,7 @@ static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *
     stack_parts_drop(&sampler->parts, PART_PYTHON, stack.python);
     if (ordinal < 0)
         return (int)ordinal;
-    if (!bpf_program_is_asleep(sampler->program, &thread->told)) {
+    if (!bpf_program_is_asleep(sampler->program, &thread->found)) {
         sampler->counts.asleep_moved++;
         return 0;
     }
@@ -248,7 +249,7 @@ static int read_thread(struct bpf_sampler *sampler, struct interpreter_threads *
     thread->python_end = stack.python_end;
     error = keep_stack(sampler, thread, (uint32_t)ordinal);
     if (!error)
-        error = map64_put(&sampler->asleep.by_key, asleep_key(&thread->told.head),
+        error = map64_put(&sampler->asleep.by_key, asleep_key(&thread->found.head),
                           (uint64_t)(uintptr_t)thread);
     return error ? error : 1;
 }
@@ -301,7 +302,7 @@ int sampler_take_asleep(struct bpf_sampler *sampler, const struct sampler_head *
     if (!found)
         return 0;
     thread = (struct asleep_thread *)(uintptr_t)*found;
-    bool same = thread->told.head.tid == head->tid && thread->told.head.time_ns == head->time_ns;
+    bool same = thread->found.head.tid == head->tid && thread->found.head.time_ns == head->time_ns;
     for (uint32_t i = 0; same && i < thread->count && stack >= 0; i++)
         stack = stacks_push(stacks, (uint32_t)stack, thread->frames[i]);
     const struct stack_part *kernel =
@@ -337,7 +338,7 @@ void sampler_sweep_asleep(struct bpf_sampler *sampler)
 {
     const struct asleep_thread *thread;
     while ((thread = find_back(sampler)))
-        drop_thread(&sampler->asleep, asleep_key(&thread->told.head));
+        drop_thread(&sampler->asleep, asleep_key(&thread->found.head));
 }
 
 void asleep_threads_fini(struct asleep_threads *asleep)

@@ -17,7 +17,7 @@ struct bpf_sampler;
 struct sampler_stack;
 
 struct asleep_thread {
-    struct sampler_asleep told;
+    struct sampler_asleep found;
     uint32_t *frames; /* root first; of the trace */
     uint32_t count;
     uint8_t native_end, python_end;

@@ -304,7 +304,7 @@ static int bpf_timeout_ms(const void *state)
     const struct bpf_sampler *sampler = state;
     if (sampler->finished)
         return -1;
-    if (sampler->waits_interpreter || sampler->modules.asked > 0 ||
+    if (sampler->waits_interpreter || sampler->modules.pending > 0 ||
         sample_queue_waiting(&sampler->queue) > 0 ||
         (sampler->replaced_ns && sampler->now_ns - sampler->replaced_ns < REPLACED_NS))
         return SOON_MS;
@@ -410,7 +410,7 @@ static int bpf_step(void *state)
     if (!error)
         error = sampler_publish(sampler);
     if (!error && !sampler->finished && sampler->asleep.unread.count > 0 &&
-        sampler->modules.asked == 0)
+        sampler->modules.pending == 0)
         error = sampler_read_asleep(sampler);
     keep_pace(sampler);
     sampler_sweep(sampler);
@@ -510,8 +510,8 @@ static int bpf_finish(void *state)
     int named = frames_await_names(&sampler->names);
     if (!error)
         error = named;
-    int told = sampler_write_facts(sampler);
-    return error ? error : told;
+    int written = sampler_write_facts(sampler);
+    return error ? error : written;
 }
 
 const struct sampler_rung sampler_rung_bpf = {

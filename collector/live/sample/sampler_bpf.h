@@ -32,14 +32,14 @@ struct sampler_counts {
     uint64_t stacks_stale;    /* walked with mappings of an image before an exec */
     uint64_t stacks_replaced; /* walked with rows of a replaced library */
     uint64_t copies, code_unread;
-    uint64_t damaged;                   /* records with parts larger than the record */
-    uint64_t notes_lost;                /* mappings lost by the kernel; read from /proc instead */
-    uint64_t adopted;                   /* processes with an unreported fork */
-    uint64_t ends_untold, execs_untold; /* found by inspection */
-    uint64_t stuck_lists;               /* processes with mappings that could not be published */
-    uint64_t maps_unread;               /* processes that ended before their mappings were read */
-    uint64_t asleep_moved;              /* threads that woke up while their stack was read */
-    uint64_t asleep_denied;             /* number of failed searches for sleeping threads */
+    uint64_t damaged;    /* records with parts larger than the record */
+    uint64_t notes_lost; /* mappings lost by the kernel; read from /proc instead */
+    uint64_t adopted;    /* processes with an unreported fork */
+    uint64_t ends_unreported, execs_unreported; /* found by inspection */
+    uint64_t stuck_lists;   /* processes with mappings that could not be published */
+    uint64_t maps_unread;   /* processes that ended before their mappings were read */
+    uint64_t asleep_moved;  /* threads that woke up while their stack was read */
+    uint64_t asleep_denied; /* number of failed searches for sleeping threads */
 };
 
 struct bpf_sampler {
@@ -70,7 +70,7 @@ struct bpf_sampler {
     bool waits_rows;              /* the next record waits for rows */
     uint64_t facts_ns;            /* time of the last write */
     uint64_t upkeep_ns;           /* time of the last upkeep */
-    size_t look_next;             /* index of the next process for sampler_look_untold() */
+    size_t look_next;             /* index of the next process for sampler_look_unreported() */
     uint64_t replaced_ns;         /* last replacement of a library by another */
 };
 

@@ -218,11 +218,11 @@ static uint64_t probe_cost_measure(struct sampler_bpf *program, enum probe_cost 
     if (!find_place((uint64_t)(uintptr_t)does_nothing, &offsets[0], path))
         return 0;
     offsets[1] = offsets[0] + RETURN_OFFSET;
-    const struct bpf_probe_places behind = {
+    const struct bpf_probe_places exits = {
         .number = NUMBER, .count = 1, .offsets = offsets, .cookies = &cookies[2], .returned = true};
     places.count = cost == PROBE_COST_EXITS ? 2 : 1;
     if (bpf_program_probe(program, path, &places) != 0 ||
-        (returned && bpf_program_probe(program, path, &behind) != 0)) {
+        (returned && bpf_program_probe(program, path, &exits) != 0)) {
         bpf_program_unprobe(program, NUMBER);
         return 0;
     }
@@ -255,26 +255,26 @@ void sampler_probes_fini(struct probes *probes)
 void sampler_meet_probes(struct bpf_sampler *sampler, struct module *module, int fd)
 {
     const struct probe_source source = {module->file, fd, module->path};
-    struct sampler_range_told told = {0};
+    struct sampler_range_result result = {0};
     for (uint32_t i = 0; i < sampler->probes.wishes.count && !sampler->finished; i++) {
         if (!module->file || !probe_wish_means(&sampler->probes.wishes.items[i], module->path))
             continue;
-        int error = sampler_probe_file(sampler, i, &source, &told);
+        int error = sampler_probe_file(sampler, i, &source, &result);
         if (error && error != -ENOENT)
             sampler->probes.error = error;
     }
 }
 
 static int probe_path(struct bpf_sampler *sampler, uint32_t wish, const char *path,
-                      struct sampler_range_told *told)
+                      struct sampler_range_result *result)
 {
     struct elf_file *file = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int error = fd < 0 ? -errno : elf_file_open(fd, &file);
     if (error == 0)
-        error = sampler_probe_file(sampler, wish, &(struct probe_source){file, fd, path}, told);
+        error = sampler_probe_file(sampler, wish, &(struct probe_source){file, fd, path}, result);
     else
-        snprintf(told->reason, sizeof(told->reason), "%s: %s", path,
+        snprintf(result->reason, sizeof(result->reason), "%s: %s", path,
                  error == -EBADMSG ? "is no program and no library" : strerror(-error));
     elf_file_close(file);
     if (fd >= 0)
@@ -284,21 +284,21 @@ static int probe_path(struct bpf_sampler *sampler, uint32_t wish, const char *pa
 
 /* A file without such a function is no error if another has it. */
 static int probe_paths(struct bpf_sampler *sampler, uint32_t wish, const struct probe_paths *paths,
-                       struct sampler_range_told *told)
+                       struct sampler_range_result *result)
 {
     int error = 0, missing = 0;
     for (size_t i = 0; i < paths->items.count && error == 0; i++) {
-        error = probe_path(sampler, wish, paths->items.items[i], told);
+        error = probe_path(sampler, wish, paths->items.items[i], result);
         missing = error == -ENOENT || error == -EBADMSG ? error : missing;
         error = error == missing ? 0 : error;
     }
-    return error == 0 && told->functions == 0 ? missing : error;
+    return error == 0 && result->functions == 0 ? missing : error;
 }
 
-static int fail(struct sampler_range_told *told, int error, const char *text)
+static int fail(struct sampler_range_result *result, int error, const char *text)
 {
-    if (told->reason[0] == 0)
-        snprintf(told->reason, sizeof(told->reason), "%s: %s", text, strerror(-error));
+    if (result->reason[0] == 0)
+        snprintf(result->reason, sizeof(result->reason), "%s: %s", text, strerror(-error));
     return error;
 }
 
@@ -315,8 +315,8 @@ static int add_mapped(const struct bpf_sampler *sampler, const struct probe_wish
     return error;
 }
 
-static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_wish *wish,
-                    struct sampler_range_told *told)
+static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_request *wish,
+                    struct sampler_range_result *result)
 {
     struct probe_paths paths;
     uint32_t index = (uint32_t)sampler->probes.wishes.count - 1;
@@ -325,26 +325,26 @@ static int add_wish(struct bpf_sampler *sampler, const struct sampler_range_wish
     if (error == 0)
         error = add_mapped(sampler, kept, &paths);
     if (error == 0)
-        error = probe_paths(sampler, index, &paths, told);
+        error = probe_paths(sampler, index, &paths, result);
     if (error == 0 && paths.items.count == 0 && strchr(kept->file, '/')) {
-        snprintf(told->reason, sizeof(told->reason), "there is no file \"%s\"", kept->file);
+        snprintf(result->reason, sizeof(result->reason), "there is no file \"%s\"", kept->file);
         error = -ENOENT;
     }
     probe_paths_fini(&paths);
     return error;
 }
 
-int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
-                       struct sampler_range_told *ret_told)
+int sampler_probes_add(void *state, const struct sampler_range_request *wish,
+                       struct sampler_range_result *ret_result)
 {
     struct bpf_sampler *sampler = state;
     struct probes *probes = &sampler->probes;
     struct probe_wish kept;
     if (!probe_wish_parse(wish->text, &kept)) {
         probe_wish_fini(&kept);
-        snprintf(ret_told->reason, sizeof(ret_told->reason),
+        snprintf(ret_result->reason, sizeof(ret_result->reason),
                  "\"%s\" is not FILE:FUNCTION or FILE:PROVIDER:PROBE", wish->text);
-        snprintf(ret_told->hint, sizeof(ret_told->hint),
+        snprintf(ret_result->hint, sizeof(ret_result->hint),
                  strchr(wish->text, '@')
                      ? "arguments as in \"server:handle@name,2=str\" or \"@*\": at most six; "
                        "=int, =uint, =long, =ulong or =str"
@@ -356,13 +356,14 @@ int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
     for (unsigned cost = 0; cost < PROBE_COSTS && !probes->measured; cost++)
         probes->visit_ns[cost] = probe_cost_measure(sampler->program, (enum probe_cost)cost);
     probes->measured = true;
-    ret_told->is_static = kept.provider;
+    ret_result->is_static = kept.provider;
     probes->since_ns = sampler->now_ns;
-    int error = add_wish(sampler, wish, ret_told);
-    if (error == 0 && ret_told->functions == 0)
-        ret_told->call_ns = kept.provider ? probes->visit_ns[PROBE_COST_PLACE] * (kept.last ? 2 : 1)
-                                          : probes->visit_ns[PROBE_COST_EXITS];
-    return error == 0 ? 0 : fail(ret_told, error, wish->text);
+    int error = add_wish(sampler, wish, ret_result);
+    if (error == 0 && ret_result->functions == 0)
+        ret_result->call_ns = kept.provider
+                                  ? probes->visit_ns[PROBE_COST_PLACE] * (kept.last ? 2 : 1)
+                                  : probes->visit_ns[PROBE_COST_EXITS];
+    return error == 0 ? 0 : fail(ret_result, error, wish->text);
 }
 
 /* ---- Records --------------------------------------------------------------------------------- */
@@ -400,7 +401,7 @@ static int add_args(struct bpf_sampler *sampler, const struct probe *probe,
 {
     struct probes *probes = &sampler->probes;
     event->args = (uint32_t)probes->args.count;
-    if (!probe->tells)
+    if (!probe->has_arguments)
         return 0;
     if (vec_reserve(&probes->args, (size_t)2 * SAMPLER_ARGS_MAX) != 0)
         return -ENOMEM;
@@ -465,7 +466,7 @@ int sampler_take_probed(struct bpf_sampler *sampler, const struct sampler_probed
     if (error != 0)
         return error;
     note_thread(sampler->options.trace, &event);
-    probes->told++;
+    probes->reported++;
     return probes->events.count >= EVENTS_MAX ? hand_on(sampler) : 0;
 }
 

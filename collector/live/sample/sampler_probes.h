@@ -45,8 +45,8 @@ int sampler_write_launches(const struct bpf_sampler *sampler,
 void sampler_probes_fini(struct probes *probes);
 
 /* See sampler_add_range(). */
-int sampler_probes_add(void *state, const struct sampler_range_wish *wish,
-                       struct sampler_range_told *ret_told);
+int sampler_probes_add(void *state, const struct sampler_range_request *wish,
+                       struct sampler_range_result *ret_result);
 
 /* Probes a file of a process. */
 void sampler_meet_probes(struct bpf_sampler *sampler, struct module *module, int fd);

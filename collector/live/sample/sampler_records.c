@@ -83,7 +83,7 @@ static struct sampled *known_process(struct bpf_sampler *sampler, const struct s
     if (!process || !process->start_ns || process->start_ns == head->process_start_ns)
         return process;
     if (!process->exited)
-        sampler_end_untold(sampler, process, head->time_ns);
+        sampler_end_unreported(sampler, process, head->time_ns);
     return NULL;
 }
 
@@ -117,8 +117,8 @@ static uint32_t range_count(uint32_t depth, uint32_t record_size, size_t fixed)
 
 /* The open ranges of a record. Before an exec their names are not those of the process's current
  * image. */
-static struct sampled_ranges told_ranges(const struct sampled *process,
-                                         const struct sampler_head *head, uint32_t flags)
+static struct sampled_ranges ranges_of(const struct sampled *process,
+                                       const struct sampler_head *head, uint32_t flags)
 {
     bool known = (flags & SAMPLER_RANGES_KNOWN) && head->time_ns >= process->exec_ns;
     return (struct sampled_ranges){.known = known, .pid = process->pid, .time_ns = head->time_ns};
@@ -134,7 +134,7 @@ static void inherit_ranges(struct sampled *child, const struct sampled *parent,
         *ranges = parent->inherited;
         return;
     }
-    *ranges = told_ranges(parent, &fork->head, fork->flags);
+    *ranges = ranges_of(parent, &fork->head, fork->flags);
     ranges->depth = fork->range_depth;
     ranges->count =
         range_count(fork->range_depth, fork->head.size, offsetof(struct sampler_fork, ranges));
@@ -176,28 +176,28 @@ static int take_fork(struct bpf_sampler *sampler, const struct sampler_fork *for
     inherit_ranges(child, parent, fork);
     char comm[17];
     copy_comm(comm, fork->comm);
-    struct lives_fork told = {.child = task,
-                              .parent = {.pid = fork->parent_pid,
-                                         .tid = fork->parent_tid,
-                                         .ns_pid = fork->parent_ns_pid,
-                                         .ns_tid = fork->parent_ns_tid,
-                                         .start_ticks = fork->parent_start_ns / 10000000},
-                              .time_ns = (int64_t)fork->head.time_ns,
-                              .comm = comm};
-    int error = lives_fork(sampler->options.lives, &told);
+    struct lives_fork report = {.child = task,
+                                .parent = {.pid = fork->parent_pid,
+                                           .tid = fork->parent_tid,
+                                           .ns_pid = fork->parent_ns_pid,
+                                           .ns_tid = fork->parent_ns_tid,
+                                           .start_ticks = fork->parent_start_ns / 10000000},
+                                .time_ns = (int64_t)fork->head.time_ns,
+                                .comm = comm};
+    int error = lives_fork(sampler->options.lives, &report);
     return error ? error : ask_inherited(sampler, child);
 }
 
 int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
-                        const struct told_image *image)
+                        const struct image_report *image)
 {
-    bool told = process->fresh_list; /* then it may be published already */
+    bool is_listed = process->fresh_list; /* then it may be published already */
     sampler->unpublished = true;
     sampled_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
     process->exec_ns = image->time_ns;
     process->image = image->number;
-    process->space_floor = told ? process->fresh_floor : sampler->spaces.last_number;
-    int error = told ? 0 : sampled_read_maps(process, &sampler->modules);
+    process->space_floor = is_listed ? process->fresh_floor : sampler->spaces.last_number;
+    int error = is_listed ? 0 : sampled_read_maps(process, &sampler->modules);
     if (error == -ENOMEM)
         return error;
     sampler->counts.maps_unread += error != 0;
@@ -218,8 +218,8 @@ static int take_exec(struct bpf_sampler *sampler, const struct sampler_exec *exe
         return error;
     copy_comm(comm, exec->comm);
     command_text((const char *)(exec + 1), exec->command_size, command);
-    struct told_image image = {head_task(&exec->head), exec->head.time_ns, comm, command,
-                               exec->image};
+    struct image_report image = {head_task(&exec->head), exec->head.time_ns, comm, command,
+                                 exec->image};
     return sampler_begin_image(sampler, process, &image);
 }
 
@@ -333,7 +333,7 @@ static int take_common(struct bpf_sampler *sampler, struct common *common,
     sample->flags |= flags & SAMPLER_IN_KERNEL ? SAMPLE_IN_KERNEL : 0;
     sample->flags |= flags & SAMPLER_GC ? SAMPLE_GC : 0;
     sample->flags |= flags & SAMPLER_HOLDS_GIL ? SAMPLE_HOLDS_GIL : 0;
-    struct sampled_ranges ranges = told_ranges(process, head, flags);
+    struct sampled_ranges ranges = ranges_of(process, head, flags);
     ranges.depth = common->range_depth;
     ranges.count = range_count(common->range_depth, head->size, common->fixed);
     memcpy(ranges.ranges, common->ranges, ranges.count * sizeof(ranges.ranges[0]));

@@ -30,7 +30,7 @@ int64_t sampler_thread_of(struct bpf_sampler *sampler, const struct sampler_head
                           int64_t image_ns);
 
 /* An exec, with or without its record. 0 or -ENOMEM. */
-struct told_image {
+struct image_report {
     struct lives_task task;
     uint64_t time_ns;
     const char *comm, *command;
@@ -38,7 +38,7 @@ struct told_image {
 };
 
 int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
-                        const struct told_image *image);
+                        const struct image_report *image);
 
 /* Skips and counts a record with sizes that exceed it. Returns 0. */
 int sampler_pass_damaged(struct bpf_sampler *sampler);

@@ -25,8 +25,8 @@ struct sampler_rung {
     int (*emit_waiting)(void *state); /* NULL: unsupported */
     int (*finish)(void *state);
     /* NULL: unsupported. */
-    int (*add_range)(void *state, const struct sampler_range_wish *wish,
-                     struct sampler_range_told *ret_told);
+    int (*add_range)(void *state, const struct sampler_range_request *wish,
+                     struct sampler_range_result *ret_result);
 };
 
 struct sampler {

@@ -149,7 +149,7 @@ static bool waits_for_rows(struct bpf_sampler *sampler, struct module *module)
 {
     int64_t most_ns = sampler->finished ? LAST_ROWS_NS : ROWS_NS;
     return modules_load_rows(&sampler->modules, module) == 0 &&
-           module->rows == MODULE_ROWS_READING && clock_now_ns() - module->asked_ns < most_ns &&
+           module->rows == MODULE_ROWS_READING && clock_now_ns() - module->requested_ns < most_ns &&
            (sampler->finished || !bpf_program_is_filling(sampler->program));
 }
 

@@ -66,10 +66,10 @@ static struct lives_task task_of(const struct sampled *process)
                                .start_ticks = process->start_ns / 10000000};
 }
 
-void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns)
+void sampler_end_unreported(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns)
 {
     struct lives_task task = task_of(process);
-    sampler->counts.ends_untold += !process->foreign;
+    sampler->counts.ends_unreported += !process->foreign;
     process->exited = true;
     process->exit_step = sampler->step;
     lives_exit(sampler->options.lives, &task, (int64_t)time_ns, true, LIVES_STATUS_UNKNOWN);
@@ -81,13 +81,13 @@ static int begin_image(struct bpf_sampler *sampler, struct sampled *process)
     struct proc_stat now = {0};
     (void)proc_stat(process->pid, &now); /* without a name if it has ended */
     proc_command(process->pid, command);
-    struct told_image image = {
+    struct image_report image = {
         .task = task_of(process),
         .time_ns = process->fresh_list ? process->fresh_ns : sampler->now_ns,
         .comm = now.comm,
         .command = command,
     };
-    sampler->counts.execs_untold++;
+    sampler->counts.execs_unreported++;
     return sampler_begin_image(sampler, process, &image);
 }
 
@@ -105,7 +105,7 @@ static int look_at(struct bpf_sampler *sampler, struct sampled *process)
         process->foreign = true;
     if (before != DOUBT_GONE)
         return 0;
-    sampler_end_untold(sampler, process, sampler->now_ns);
+    sampler_end_unreported(sampler, process, sampler->now_ns);
     if (process->entry)
         (void)bpf_program_remove_process(sampler->program,
                                          process->pid); /* or it was already deleted */
@@ -113,7 +113,7 @@ static int look_at(struct bpf_sampler *sampler, struct sampled *process)
 }
 
 /* 0 or -ENOMEM. */
-static int look_untold(struct bpf_sampler *sampler)
+static int look_unreported(struct bpf_sampler *sampler)
 {
     size_t count = sampler->processes.all.count;
     int error = 0;
@@ -167,7 +167,7 @@ static int retry_missing(struct bpf_sampler *sampler)
     }
     for (size_t i = 0; i < sampler->processes.all.count; i++) {
         struct sampled *process = sampler->processes.all.items[i];
-        if (!process->space || !space_is_behind(process->space))
+        if (!process->space || !space_is_outdated(process->space))
             continue;
         if (process->space->list == process->list)
             process->list->space = NULL;
@@ -227,7 +227,7 @@ int sampler_upkeep(struct bpf_sampler *sampler)
     if (sampler->finished || sampler->now_ns - sampler->upkeep_ns < UPKEEP_NS)
         return 0;
     sampler->upkeep_ns = sampler->now_ns;
-    int error = look_untold(sampler);
+    int error = look_unreported(sampler);
     if (!error)
         error = prune_maps(sampler);
     if (!error)
@@ -434,8 +434,8 @@ static int write_own(struct bpf_sampler *sampler)
          sampler->finished ? frames_unnamed(&sampler->names) : 0},
         {FACT_LOSS, "ranges of samples: the name did not arrive", sampler->queue.unnamed},
         {FACT_LOSS, "processes: their start was not told", counts->adopted},
-        {FACT_LOSS, "processes: their end was not told", counts->ends_untold},
-        {FACT_LOSS, "processes: their exec was not told", counts->execs_untold},
+        {FACT_LOSS, "processes: their end was not told", counts->ends_unreported},
+        {FACT_LOSS, "processes: their exec was not told", counts->execs_unreported},
         {FACT_LOSS, "processes: ended before their mappings were read", counts->maps_unread},
         {FACT_LOSS, "threads that slept at the start: could not be looked for",
          counts->asleep_denied},

@@ -11,7 +11,7 @@
 struct bpf_sampler;
 
 /* Ends a process without a record, at that time at the latest. */
-void sampler_end_untold(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns);
+void sampler_end_unreported(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns);
 
 /* Publishes spaces, interpreters and values of all changed processes to the kernel. 0 or
  * -ENOMEM. */

@@ -90,25 +90,25 @@ int mapping_list_put(struct mapping_list **list, const struct mapping *mapping)
     if (make_own(list) != 0)
         return -ENOMEM;
     struct mapping_list *own = *list;
-    size_t first = find_index(own, mapping->begin), behind = first;
-    while (behind < own->count && own->items[behind].begin < mapping->end)
-        behind++;
+    size_t first = find_index(own, mapping->begin), after = first;
+    while (after < own->count && own->items[after].begin < mapping->end)
+        after++;
     struct mapping put[3];
     size_t count = 0;
-    if (first < behind && own->items[first].begin < mapping->begin) {
+    if (first < after && own->items[first].begin < mapping->begin) {
         put[count] = own->items[first];
         put[count++].end = mapping->begin;
     }
     put[count++] = *mapping;
-    if (first < behind && own->items[behind - 1].end > mapping->end) {
-        put[count] = own->items[behind - 1];
+    if (first < after && own->items[after - 1].end > mapping->end) {
+        put[count] = own->items[after - 1];
         put[count].offset += mapping->end - put[count].begin;
         put[count++].begin = mapping->end;
     }
-    memmove(own->items + first + count, own->items + behind,
-            (own->count - behind) * sizeof(own->items[0]));
+    memmove(own->items + first + count, own->items + after,
+            (own->count - after) * sizeof(own->items[0]));
     memcpy(own->items + first, put, count * sizeof(put[0]));
-    own->count = own->count - (behind - first) + count;
+    own->count = own->count - (after - first) + count;
     return 0;
 }
 
@@ -238,7 +238,7 @@ struct space *spaces_find(const struct spaces *spaces, uint32_t number)
     return found ? (struct space *)(uintptr_t)*found : NULL;
 }
 
-bool space_is_behind(const struct space *space)
+bool space_is_outdated(const struct space *space)
 {
     return space->missing > 0 && count_kind(space->list, SAMPLER_MAPPING_MISSING) != space->missing;
 }

@@ -81,7 +81,7 @@ int spaces_add(struct spaces *spaces, struct mapping_list *list, struct space **
 struct space *spaces_find(const struct spaces *spaces, uint32_t number); /* NULL: unknown */
 
 /* True if unavailable files of it are available by now: its list needs a new one. */
-bool space_is_behind(const struct space *space);
+bool space_is_outdated(const struct space *space);
 
 /* Add and remove a user; both accept NULL. */
 struct space *space_use(struct space *space);

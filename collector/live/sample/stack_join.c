@@ -191,21 +191,21 @@ static void pile_part(struct pile *pile, const struct stack_part *part, bool pyt
  * as running, directly above the innermost Python frame. `first`: the first user frame. Returns
  * count if there is none. */
 static uint32_t collector_place(const struct pile *pile, const struct address_frames *names,
-                                uint32_t first, bool told)
+                                uint32_t first, bool is_known)
 {
     for (uint32_t i = pile->count; i > first; i--)
         if (!pile->python[i - 1] && frame_is_collector(names, pile->frames[i - 1]))
             return i;
-    for (uint32_t i = first; told && i < pile->count; i++)
+    for (uint32_t i = first; is_known && i < pile->count; i++)
         if (pile->python[i])
             return i;
     return pile->count;
 }
 
 static int pile_collector(struct pile *pile, struct address_frames *names, uint32_t first,
-                          bool told)
+                          bool is_known)
 {
-    uint32_t at = collector_place(pile, names, first, told);
+    uint32_t at = collector_place(pile, names, first, is_known);
     if (at == pile->count || pile->count == FRAMES_MAX)
         return 0;
     int64_t frame = frame_collector(names);

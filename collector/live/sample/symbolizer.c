@@ -204,7 +204,7 @@ enum { LIST_KEPT = 1024 };
 enum question_kind { ASK_NAME, ASK_PLACES, ASK_ROWS, ASK_RELEASE };
 
 struct question {
-    struct asked_source *source;
+    struct requested_source *source;
     uint64_t address;
     bool (*is)(const char *name);
     uint32_t frame;
@@ -214,7 +214,7 @@ struct question {
 enum answer_kind { ANSWER_NAME, ANSWER_FUNCTION, ANSWER_DONE, ANSWER_ROWS, ANSWER_RELEASED };
 
 struct answer {
-    struct asked_source *source;
+    struct requested_source *source;
     uint64_t begin, end;
     struct read_rows *rows; /* free */
     size_t text;            /* in texts */
@@ -236,7 +236,7 @@ struct answer_list {
 
 struct symbolizer {
     pthread_mutex_t lock;
-    pthread_cond_t asked, answered;
+    pthread_cond_t requested, answered;
     struct question_list asks;  /* these four under the lock */
     struct answer_list answers; /* not taken yet */
     bool running, ending, busy;
@@ -250,7 +250,7 @@ struct symbolizer {
     size_t next;              /* index in `taken` */
     uint32_t waiting;         /* questions without a taken answer */
     bool failed;              /* thread creation failed */
-    VEC(struct asked_source *) sources;
+    VEC(struct requested_source *) sources;
 };
 
 struct symbolizer *symbolizer_create(void)
@@ -262,7 +262,7 @@ struct symbolizer *symbolizer_create(void)
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&symbolizer->lock, NULL);
-    pthread_cond_init(&symbolizer->asked, NULL);
+    pthread_cond_init(&symbolizer->requested, NULL);
     pthread_cond_init(&symbolizer->answered, &clock);
     pthread_condattr_destroy(&clock);
     return symbolizer;
@@ -276,7 +276,7 @@ static void free_answers(struct answer_list *list)
     vec_free(&list->texts);
 }
 
-static void free_source(struct asked_source *source)
+static void free_source(struct requested_source *source)
 {
     code_source_destroy(source->code);
     free(source);
@@ -292,7 +292,7 @@ static void free_all(struct symbolizer *symbolizer)
     free_answers(&symbolizer->answers);
     free_answers(&symbolizer->made);
     free_answers(&symbolizer->taken);
-    pthread_cond_destroy(&symbolizer->asked);
+    pthread_cond_destroy(&symbolizer->requested);
     pthread_cond_destroy(&symbolizer->answered);
     pthread_mutex_destroy(&symbolizer->lock);
     free(symbolizer);
@@ -429,14 +429,14 @@ static void hand_over(struct answer_list *made, struct answer_list *to)
 /* Answers the questions so far. Call with the lock, which is released meanwhile. */
 static void work_off(struct symbolizer *symbolizer)
 {
-    struct question_list asked = symbolizer->asks;
+    struct question_list requested = symbolizer->asks;
     symbolizer->asks = symbolizer->work;
     symbolizer->asks.count = 0;
-    symbolizer->work = asked;
+    symbolizer->work = requested;
     symbolizer->busy = true;
-    for (size_t i = 0; i < asked.count && !symbolizer->ending; i++) {
+    for (size_t i = 0; i < requested.count && !symbolizer->ending; i++) {
         pthread_mutex_unlock(&symbolizer->lock);
-        answer_one(symbolizer, &symbolizer->made, &asked.items[i]);
+        answer_one(symbolizer, &symbolizer->made, &requested.items[i]);
         pthread_mutex_lock(&symbolizer->lock);
         hand_over(&symbolizer->made, &symbolizer->answers);
     }
@@ -464,7 +464,7 @@ static void *run(void *context)
         if (symbolizer->asks.count > 0)
             work_off(symbolizer);
         else
-            pthread_cond_wait(&symbolizer->asked, &symbolizer->lock);
+            pthread_cond_wait(&symbolizer->requested, &symbolizer->lock);
     }
     bool abandoned = symbolizer->abandoned;
     pthread_mutex_unlock(&symbolizer->lock);
@@ -501,7 +501,7 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
         return;
     pthread_mutex_lock(&symbolizer->lock);
     symbolizer->ending = true;
-    pthread_cond_signal(&symbolizer->asked);
+    pthread_cond_signal(&symbolizer->requested);
     while (symbolizer->keeping)
         pthread_cond_wait(&symbolizer->answered, &symbolizer->lock);
     if (symbolizer->running)
@@ -519,16 +519,16 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
     free_all(symbolizer);
 }
 
-struct asked_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
-                                    void *owner)
+struct requested_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
+                                        void *owner)
 {
-    struct asked_source *source = code ? malloc(sizeof(*source)) : NULL;
+    struct requested_source *source = code ? malloc(sizeof(*source)) : NULL;
     if (!source || vec_reserve(&symbolizer->sources, 1) != 0) {
         code_source_destroy(code);
         free(source);
         return NULL;
     }
-    *source = (struct asked_source){.code = code, .owner = owner};
+    *source = (struct requested_source){.code = code, .owner = owner};
     symbolizer->sources.items[symbolizer->sources.count++] = source;
     return source;
 }
@@ -543,12 +543,12 @@ static int put(struct symbolizer *symbolizer, const struct question *question)
     }
     pthread_mutex_lock(&symbolizer->lock);
     int error = vec_push(&symbolizer->asks, *question);
-    pthread_cond_signal(&symbolizer->asked);
+    pthread_cond_signal(&symbolizer->requested);
     pthread_mutex_unlock(&symbolizer->lock);
     return error;
 }
 
-void symbolizer_release(struct symbolizer *symbolizer, struct asked_source *source)
+void symbolizer_release(struct symbolizer *symbolizer, struct requested_source *source)
 {
     if (!source)
         return;
@@ -565,7 +565,7 @@ static int ask(struct symbolizer *symbolizer, const struct question *question)
     return error;
 }
 
-int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, uint64_t address,
+int symbolizer_ask(struct symbolizer *symbolizer, struct requested_source *source, uint64_t address,
                    uint32_t frame)
 {
     struct question question = {
@@ -573,7 +573,7 @@ int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, u
     return ask(symbolizer, &question);
 }
 
-int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *source,
+int symbolizer_ask_places(struct symbolizer *symbolizer, struct requested_source *source,
                           bool (*is)(const char *name))
 {
     struct question question = {.source = source, .is = is, .kind = ASK_PLACES};
@@ -585,7 +585,7 @@ void symbolizer_read_rows(struct symbolizer *symbolizer, const struct row_reader
     symbolizer->reader = *reader;
 }
 
-int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *source)
+int symbolizer_ask_rows(struct symbolizer *symbolizer, struct requested_source *source)
 {
     return ask(symbolizer, &(struct question){.source = source, .kind = ASK_ROWS});
 }
@@ -612,7 +612,7 @@ static bool take_more(struct symbolizer *symbolizer)
     return taken.answers.count > 0;
 }
 
-static void forget_source(struct symbolizer *symbolizer, struct asked_source *source)
+static void forget_source(struct symbolizer *symbolizer, struct requested_source *source)
 {
     for (size_t i = 0; i < symbolizer->sources.count; i++) {
         if (symbolizer->sources.items[i] != source)

@@ -18,10 +18,10 @@ enum { SYMBOLIZER_QUESTIONS_MAX = 65536 };
 struct symbolizer;
 
 /* Main's view of a source. */
-struct asked_source {
+struct requested_source {
     struct code_source *code;
-    void *owner;      /* main's; NULL: it was destroyed */
-    int64_t asked_ns; /* main's */
+    void *owner;          /* main's; NULL: it was destroyed */
+    int64_t requested_ns; /* main's */
 };
 
 /* NULL: out of memory. destroy accepts NULL, drops questions, and does not wait for an answer that
@@ -30,17 +30,17 @@ struct symbolizer *symbolizer_create(void);
 void symbolizer_destroy(struct symbolizer *symbolizer);
 
 /* Takes over `code`. NULL: `code` is NULL, or out of memory. */
-struct asked_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
-                                    void *owner);
+struct requested_source *symbolizer_add(struct symbolizer *symbolizer, struct code_source *code,
+                                        void *owner);
 /* Ends the questions to a source; earlier ones are answered. Accepts NULL. */
-void symbolizer_release(struct symbolizer *symbolizer, struct asked_source *source);
+void symbolizer_release(struct symbolizer *symbolizer, struct requested_source *source);
 
 /* Requests the name of a frame. `frame` 0: reread the names of an image. 0, -ENOMEM, -EAGAIN: too
  * many are pending. */
-int symbolizer_ask(struct symbolizer *symbolizer, struct asked_source *source, uint64_t address,
+int symbolizer_ask(struct symbolizer *symbolizer, struct requested_source *source, uint64_t address,
                    uint32_t frame);
 /* Requests the ranges of functions of that name; the thread calls `is`. */
-int symbolizer_ask_places(struct symbolizer *symbolizer, struct asked_source *source,
+int symbolizer_ask_places(struct symbolizer *symbolizer, struct requested_source *source,
                           bool (*is)(const char *name));
 
 /* Instead of names: a second thread of this kind reads the unwind rows of files, which takes up to
@@ -57,10 +57,10 @@ struct row_reader {
 };
 
 void symbolizer_read_rows(struct symbolizer *symbolizer, const struct row_reader *reader);
-int symbolizer_ask_rows(struct symbolizer *symbolizer, struct asked_source *source);
+int symbolizer_ask_rows(struct symbolizer *symbolizer, struct requested_source *source);
 
 struct symbol_answer {
-    struct asked_source *source;
+    struct requested_source *source;
     uint32_t frame; /* 0: a place of a function, [begin, end) */
     bool place;     /* the text is a place, not a function */
     uint64_t begin, end;

@@ -141,13 +141,14 @@ static int take_debug_offsets(const struct probe *probe, uint32_t version)
     uint8_t bytes[PYTHON_DEBUG_OFFSETS_SIZE];
     if (!read_at(probe, runtime->runtime, bytes, sizeof(bytes)))
         return -EAGAIN;
-    uint32_t told = 0;
-    int result = python_offsets_debug(bytes, sizeof(bytes), &runtime->offsets, &told);
-    if (result == 0 && version && told != version)
+    uint32_t found = 0;
+    int result = python_offsets_debug(bytes, sizeof(bytes), &runtime->offsets, &found);
+    if (result == 0 && version && found != version)
         result = -EBADMSG;
     runtime->source = "_Py_DebugOffsets";
     if (result == -ENOTSUP)
-        unknown(runtime, "newer than this annot; with pyannot in it its frames are readable", told);
+        unknown(runtime, "newer than this annot; with pyannot in it its frames are readable",
+                found);
     else if (result)
         unknown(runtime, "what it tells of its own layout makes no sense", version);
     runtime->doubtful = result && result != -ENOTSUP;

@@ -234,11 +234,11 @@ enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14 };
 /* From columns that count from 0. */
 static struct source_place place_of(int64_t line, uint64_t column, uint64_t end)
 {
-    bool told = column < UINT16_MAX;
-    bool end_told = told && end >= column && end < UINT16_MAX;
+    bool known = column < UINT16_MAX;
+    bool end_known = known && end >= column && end < UINT16_MAX;
     return (struct source_place){.line = plausible(line),
-                                 .column = told ? (uint16_t)(column + 1) : 0,
-                                 .end_column = end_told ? (uint16_t)(end + 1) : 0};
+                                 .column = known ? (uint16_t)(column + 1) : 0,
+                                 .end_column = end_known ? (uint16_t)(end + 1) : 0};
 }
 
 /* The columns of an entry: `at` is after its first byte, and after its number of lines. */

@@ -359,8 +359,8 @@ static bool symbol_table_find(const struct symbol_table *table, uint64_t address
         if (entry->size == 0 && i == found && table->complete)
             break;
     }
-    bool told = table->entries.items[found - 1].size == 0 && table->complete;
-    *ret_hit = hit_of(table, found - 1, !told);
+    bool is_exact = table->entries.items[found - 1].size == 0 && table->complete;
+    *ret_hit = hit_of(table, found - 1, !is_exact);
     return true;
 }
 

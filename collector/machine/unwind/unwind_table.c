@@ -519,13 +519,13 @@ static void find_bounds(const struct cfi_index *index, const struct elf_file *fi
     table->end = end;
     for (size_t i = 0; i < elf_file_segment_count(file); i++) {
         struct elf_segment segment = elf_file_segment(file, i);
-        uint64_t behind = segment.address + segment.file_size;
+        uint64_t after = segment.address + segment.file_size;
         if (!(segment.flags & PF_X))
             continue;
-        if (base > segment.address && base < behind && base - segment.address <= EDGE_MAX)
+        if (base > segment.address && base < after && base - segment.address <= EDGE_MAX)
             table->base = segment.address;
-        if (end > segment.address && end < behind && behind - end <= EDGE_MAX)
-            table->end = behind;
+        if (end > segment.address && end < after && after - end <= EDGE_MAX)
+            table->end = after;
     }
 }
 

@@ -162,7 +162,7 @@ struct scene {
     struct maker *maker;
     struct maker_events seen;
     struct filter_rules rules;
-    struct filter_applied told;
+    struct filter_applied applied;
 };
 
 static struct scene scene;
@@ -197,7 +197,7 @@ static void add_number(uint8_t kind, uint16_t number, uint16_t parent, const cha
 
 static void tell(void)
 {
-    CHECK_INT(filter_masks_emit(&scene.rules, &scene.seen.drain->decoder.names, &scene.told), 0);
+    CHECK_INT(filter_masks_emit(&scene.rules, &scene.seen.drain->decoder.names, &scene.applied), 0);
 }
 
 /* Cleared bits of the level. */
@@ -278,7 +278,8 @@ TEST(tables_of_nonsense_do_no_harm)
         uint8_t *strings = scene.maker->strings;
         for (int i = 0; i < 8; i++)
             strings[rand_r(&seed) % MAKER_STRINGS] = (uint8_t)rand_r(&seed);
-        int error = filter_masks_emit(&scene.rules, &scene.seen.drain->decoder.names, &scene.told);
+        int error =
+            filter_masks_emit(&scene.rules, &scene.seen.drain->decoder.names, &scene.applied);
         CHECK(error == 0 || error == -EFAULT);
         end();
     }

@@ -130,7 +130,7 @@ TEST(codes_that_make_no_sense_are_names)
 TEST(a_filter_masks_functions_by_their_own_domain)
 {
     struct filter_rules rules = {.revision = 1, .size = 18, .text = "-python calls/f*"};
-    struct filter_applied told = {0};
+    struct filter_applied applied = {0};
     struct annot_string string;
     char bytes[ANNOT_STRING_MAX];
     rules.size = (uint32_t)strlen((const char *)rules.text);
@@ -139,7 +139,7 @@ TEST(a_filter_masks_functions_by_their_own_domain)
     scene_begin();
     uint32_t ids[] = {scene_code("fit\037a.py\0371\037p"), scene_code("get\037a.py\0379\037p")};
     attach();
-    CHECK_INT(filter_masks_emit(&rules, &seen.drain->decoder.names, &told), 0);
+    CHECK_INT(filter_masks_emit(&rules, &seen.drain->decoder.names, &applied), 0);
     for (int i = 0; i < 2; i++) {
         CHECK_INT(segment_read_string(&seen.segment, ids[i], &string, bytes), 1);
         CHECK_INT(string.flags & ANNOT_STRING_MASKED, i ? 0 : ANNOT_STRING_MASKED);

@@ -171,11 +171,11 @@ TEST(what_is_not_needed_is_forgotten_with_its_rows_and_can_come_again)
 static void take_all(struct scene *scene)
 {
     struct modules *modules = &scene->modules;
-    for (int i = 0; modules->asked > 0 && i < 1000; i++) {
+    for (int i = 0; modules->pending > 0 && i < 1000; i++) {
         symbolizer_await(modules->reader, clock_now_ns() + 10000000);
         CHECK_INT(modules_take_rows(modules), 0);
     }
-    CHECK_INT(modules->asked, 0);
+    CHECK_INT(modules->pending, 0);
 }
 
 TEST(rows_beyond_what_may_be_read_at_once_are_read_by_another_thread)
@@ -189,7 +189,7 @@ TEST(rows_beyond_what_may_be_read_at_once_are_read_by_another_thread)
     CHECK_INT(modules_load_rows(&scene->modules, program), 0);
     CHECK_INT(modules_load_rows(&scene->modules, program), 0); /* once */
     CHECK_INT(program->rows, MODULE_ROWS_READING);
-    CHECK_INT(scene->modules.asked, 1);
+    CHECK_INT(scene->modules.pending, 1);
     take_all(scene);
     CHECK_INT(program->rows, MODULE_ROWS_LOADED);
     CHECK(program->part_count == 1 && program->parts[0].table.row_count > 100);

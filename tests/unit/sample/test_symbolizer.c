@@ -56,7 +56,7 @@ static void await_all(struct symbolizer *symbolizer)
 TEST(every_question_is_answered_once_and_in_order)
 {
     struct symbolizer *symbolizer = symbolizer_create();
-    struct asked_source *source = symbolizer_add(symbolizer, open_self(), NULL);
+    struct requested_source *source = symbolizer_add(symbolizer, open_self(), NULL);
     struct symbol_answer answer;
     uint64_t address = own_address("asked_function");
     uint32_t next = 1;
@@ -82,7 +82,7 @@ TEST(what_was_asked_of_a_released_source_is_answered)
     uint64_t address = own_address("asked_function");
     uint32_t count = 0;
     for (uint32_t i = 1; i <= 20; i++) {
-        struct asked_source *source = symbolizer_add(symbolizer, open_self(), symbolizer);
+        struct requested_source *source = symbolizer_add(symbolizer, open_self(), symbolizer);
         CHECK_INT(symbolizer_ask(symbolizer, source, address, i), 0);
         symbolizer_release(symbolizer, source);
     }
@@ -97,7 +97,7 @@ TEST(what_was_asked_of_a_released_source_is_answered)
 TEST(too_many_questions_are_refused_until_answers_are_taken)
 {
     struct symbolizer *symbolizer = symbolizer_create();
-    struct asked_source *source = symbolizer_add(symbolizer, open_self(), NULL);
+    struct requested_source *source = symbolizer_add(symbolizer, open_self(), NULL);
     struct symbol_answer answer;
     uint32_t asked = 0, answered = 0;
     while (symbolizer_ask(symbolizer, source, asked, asked + 1) == 0)
@@ -120,7 +120,7 @@ TEST(places_of_functions_are_told_by_name)
 {
     struct symbolizer *symbolizer = symbolizer_create();
     int owner;
-    struct asked_source *source = symbolizer_add(symbolizer, open_self(), &owner);
+    struct requested_source *source = symbolizer_add(symbolizer, open_self(), &owner);
     struct symbol_answer answer;
     uint64_t address = own_address("asked_function");
     CHECK_INT(symbolizer_ask_places(symbolizer, source, is_asked_function), 0);
@@ -140,7 +140,7 @@ TEST(names_of_code_made_at_run_time_are_peeked_at_without_waiting)
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
     unlink(path);
     struct code_source *code = code_source_of_image(getpid(), getpid(), 0);
-    struct asked_source *source = symbolizer_add(symbolizer, code, NULL);
+    struct requested_source *source = symbolizer_add(symbolizer, code, NULL);
     struct symbol_answer answer;
     CHECK_INT(code_source_peek(code, 0x1000, text, sizeof(text)), CODE_UNSETTLED);
     CHECK_INT(symbolizer_ask(symbolizer, source, 0x1000, 7), 0);
@@ -166,7 +166,7 @@ TEST(questions_that_are_left_are_dropped_at_the_end)
 {
     for (unsigned i = 0; i < 50; i++) {
         struct symbolizer *symbolizer = symbolizer_create();
-        struct asked_source *source = symbolizer_add(symbolizer, open_self(), NULL);
+        struct requested_source *source = symbolizer_add(symbolizer, open_self(), NULL);
         for (uint32_t frame = 1; frame < 500; frame++)
             CHECK_INT(symbolizer_ask(symbolizer, source, frame * 16, frame), 0);
         usleep(i * 100);

@@ -58,13 +58,13 @@ static __always_inline void asleep_emit(struct seq_file *seq, struct task_struct
                                         const struct sampler_head *head, uint32_t key)
 {
     const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
-    struct sampler_asleep told = {.head = *head, .key = key};
+    struct sampler_asleep record = {.head = *head, .key = key};
 
-    told.rip = regs->ip;
-    told.rsp = regs->sp;
-    told.rbp = regs->bp;
-    told.rbx = regs->bx;
-    bpf_seq_write(seq, &told, sizeof(told));
+    record.rip = regs->ip;
+    record.rsp = regs->sp;
+    record.rbp = regs->bp;
+    record.rbx = regs->bx;
+    bpf_seq_write(seq, &record, sizeof(record));
 }
 
 /* Lists a thread with an unfinished stretch, which will not be reported before the recording

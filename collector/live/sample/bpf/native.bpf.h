@@ -103,9 +103,9 @@ static __always_inline struct unwind_rule *native_rule(const struct sampler_mapp
                                                        uint64_t address, struct walk_known *known)
 {
     uint32_t segment = mapping->segment, first = mapping->row_first;
-    uint32_t behind = first + mapping->row_count, before, rule;
+    uint32_t after = first + mapping->row_count, before, rule;
     uint64_t begin, end = mapping->end;
-    struct native_search search = {0, address - mapping->bias, first, behind};
+    struct native_search search = {0, address - mapping->bias, first, after};
     struct unwind_row *row;
 
     search.table = bpf_map_lookup_elem(&rows, &segment);
@@ -118,7 +118,7 @@ static __always_inline struct unwind_rule *native_rule(const struct sampler_mapp
         return 0;
     rule = row->rule;
     begin = mapping->bias + row->address;
-    row = search.low == behind ? 0 : bpf_map_lookup_elem(search.table, &search.low);
+    row = search.low == after ? 0 : bpf_map_lookup_elem(search.table, &search.low);
     if (row && mapping->bias + row->address < end)
         end = mapping->bias + row->address;
     known->begin = begin > mapping->begin ? begin : mapping->begin;

@@ -16,7 +16,7 @@ SEC("iter/task")
 int registers_emit(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
-    struct thread_registers told = {};
+    struct thread_registers record = {};
     const struct pt_regs___kernel *registers;
 
     if (!task)
@@ -24,13 +24,13 @@ int registers_emit(struct bpf_iter__task *context)
     if (pid_number(BPF_CORE_READ(task, group_leader, thread_pid), config.pid_namespace) !=
         config.pid)
         return 0;
-    told.tid = pid_number(BPF_CORE_READ(task, thread_pid), config.pid_namespace);
+    record.tid = pid_number(BPF_CORE_READ(task, thread_pid), config.pid_namespace);
     registers = (const void *)bpf_task_pt_regs(task);
-    told.rip = BPF_CORE_READ(registers, ip);
-    told.rsp = BPF_CORE_READ(registers, sp);
-    told.rbp = BPF_CORE_READ(registers, bp);
-    told.rbx = BPF_CORE_READ(registers, bx);
-    bpf_seq_write(context->meta->seq, &told, sizeof(told));
+    record.rip = BPF_CORE_READ(registers, ip);
+    record.rsp = BPF_CORE_READ(registers, sp);
+    record.rbp = BPF_CORE_READ(registers, bp);
+    record.rbx = BPF_CORE_READ(registers, bx);
+    bpf_seq_write(context->meta->seq, &record, sizeof(record));
     return 0;
 }
 

@@ -48,8 +48,8 @@ struct {
 /* From sampler_switched to sampler_returned on this CPU, so that a return to an unreported stretch
  * costs next to nothing. */
 struct sched_arrival {
-    uint32_t key;   /* the arriving thread */
-    uint32_t tells; /* its stretch is to be reported */
+    uint32_t key;         /* the arriving thread */
+    uint32_t is_reported; /* its stretch is to be reported */
 };
 
 struct {
@@ -174,24 +174,24 @@ static __always_inline void sched_emit(struct sampler_switch *entry)
 
 static __always_inline void sched_emit_short(struct sampler_switch *entry, uint64_t end_ns)
 {
-    struct sampler_short *told;
+    struct sampler_short *record;
 
-    if (entry->untold.count == 0)
+    if (entry->unreported.count == 0)
         return;
-    told = bpf_ringbuf_reserve(&ring, sizeof(*told), 0);
-    if (!told) {
+    record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (!record) {
         count(SAMPLER_LOSS_RING_FULL_SWITCH);
-        entry->untold.count = 0;
+        entry->unreported.count = 0;
         return;
     }
-    told->head = entry->head;
-    told->head.kind = SAMPLER_SHORT;
-    told->head.size = sizeof(*told);
-    told->head.time_ns = entry->untold.begin_ns;
-    told->end_ns = end_ns;
-    told->waits = entry->untold;
-    bpf_ringbuf_submit(told, emit_flags(end_ns, false));
-    entry->untold.count = 0;
+    record->head = entry->head;
+    record->head.kind = SAMPLER_SHORT;
+    record->head.size = sizeof(*record);
+    record->head.time_ns = entry->unreported.begin_ns;
+    record->end_ns = end_ns;
+    record->waits = entry->unreported;
+    bpf_ringbuf_submit(record, emit_flags(end_ns, false));
+    entry->unreported.count = 0;
 }
 
 /* The time since which the leaving task has run, computed from its CPU time since it last left. */
@@ -207,7 +207,7 @@ static __always_inline void sched_add_short(struct sampler_switch *entry,
                                             const struct task_struct *task, uint64_t now)
 {
     uint64_t begin = entry->head.time_ns, end = sched_arrived(entry, task, now), ready = end;
-    struct sampler_short_waits *waits = &entry->untold;
+    struct sampler_short_waits *waits = &entry->unreported;
 
     if (end < begin || end > now)
         end = entry->end_ns;
@@ -248,8 +248,8 @@ static __always_inline bool sched_counts(struct sampler_switch *entry)
 
 /* The thread runs, but its return was not reported: some kernels switch now and then without their
  * tracepoint. Its kernel stack is lost. Not 0: to be reported. */
-static __always_inline bool sched_untold(struct sampler_switch *entry,
-                                         const struct task_struct *task, uint64_t now)
+static __always_inline bool sched_is_unreported(struct sampler_switch *entry,
+                                                const struct task_struct *task, uint64_t now)
 {
     uint64_t arrived = sched_arrived(entry, task, now);
 
@@ -268,7 +268,7 @@ static __always_inline bool sched_untold(struct sampler_switch *entry,
 static __always_inline void sched_settle(struct sampler_switch *entry,
                                          const struct task_struct *task, uint64_t now)
 {
-    if (entry->flags & SAMPLER_RETURNING || sched_untold(entry, task, now))
+    if (entry->flags & SAMPLER_RETURNING || sched_is_unreported(entry, task, now))
         sched_emit(entry);
 }
 
@@ -282,9 +282,9 @@ static __always_inline void sched_emit_end(struct sampler_switch *entry,
 
     if (arrived < begin || arrived > now)
         arrived = begin;
-    entry->untold = (struct sampler_short_waits){.begin_ns = added ? arrived : begin,
-                                                 .runnable_ns = added ? 0 : arrived - begin,
-                                                 .count = 1};
+    entry->unreported = (struct sampler_short_waits){.begin_ns = added ? arrived : begin,
+                                                     .runnable_ns = added ? 0 : arrived - begin,
+                                                     .count = 1};
 }
 
 /* The current thread is about to end. It has run until now: the stretch reported at its last switch
@@ -297,7 +297,7 @@ static __always_inline void sched_exits(const struct task_struct *task)
 
     if (!entry || entry->head.thread_start_ns != task->start_boottime ||
         entry->head.kind == SAMPLER_SWITCH || entry->flags & SAMPLER_ADDS ||
-        entry->untold.count > 0 || entry->end_ns == 0 || entry->end_ns > now)
+        entry->unreported.count > 0 || entry->end_ns == 0 || entry->end_ns > now)
         return;
     entry->used_ns += now - entry->end_ns;
     entry->end_ns = now;
@@ -318,9 +318,9 @@ static __always_inline void sched_ends(const struct task_struct *task, uint32_t 
     adds = entry->flags & SAMPLER_ADDS;
     if (adds)
         sched_add_short(entry, task, now);
-    if (entry->untold.count == 0) /* after the report of its process's end */
+    if (entry->unreported.count == 0) /* after the report of its process's end */
         sched_emit_end(entry, task, adds, now);
-    if (entry->untold.begin_ns && entry->untold.begin_ns < now)
+    if (entry->unreported.begin_ns && entry->unreported.begin_ns < now)
         sched_emit_short(entry, now);
     bpf_map_delete_elem(&switches, &key);
 }
@@ -428,7 +428,7 @@ static __always_inline void sched_born(const struct task_struct *child)
     entry->state = 0;
     entry->flags = SAMPLER_PREEMPTED | SAMPLER_UNBORN;
     entry->syscall = -1;
-    entry->untold.count = 0;
+    entry->unreported.count = 0;
     entry->head.kind = SAMPLER_SWITCH;
 }
 
@@ -512,7 +512,7 @@ int sampler_switched(uint64_t *ctx)
         return 0;
     now = bpf_ktime_get_ns();
     if (entry)
-        arrival->tells = sched_enter(next, entry, now);
+        arrival->is_reported = sched_enter(next, entry, now);
     if (leaving)
         sched_leave(previous, leaving, state, (uint8_t)ctx[0], now);
     if (now % SCHED_MEASURED == 0)
@@ -521,7 +521,7 @@ int sampler_switched(uint64_t *ctx)
 }
 
 /* The current thread came back, and has run none of its own code since. Now and then its switch was
- * not reported: see sched_untold. */
+ * not reported: see sched_is_unreported. */
 static __always_inline int sched_return(void)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -531,14 +531,14 @@ static __always_inline int sched_return(void)
     struct sampler_switch *entry;
     uint64_t now;
 
-    if (!arrival || (arrival->key == (uint32_t)task->pid && !arrival->tells))
+    if (!arrival || (arrival->key == (uint32_t)task->pid && !arrival->is_reported))
         return 0;
-    arrival->tells = 0;
+    arrival->is_reported = 0;
     entry = sched_enters(task);
     if (!entry || sched_control.stopped)
         return 0;
     now = bpf_ktime_get_ns();
-    process = entry->flags & SAMPLER_RETURNING || sched_untold(entry, task, now)
+    process = entry->flags & SAMPLER_RETURNING || sched_is_unreported(entry, task, now)
                   ? task_process(task, SAMPLER_LOSS_UID_SWITCH)
                   : 0;
     if (process) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Notes options that had no effect on the complete recording. */
-#include "collector_asked.h"
+#include "collector_idle.h"
 
 #include "stacks.h"
 #include "text.h"
@@ -59,20 +59,20 @@ static const char *reason_of(const struct trace *trace, const char *part, const 
     return failed ? failed : otherwise;
 }
 
-static int note_tracing(const struct collector_asked *asked, struct trace *trace)
+static int note_tracing(const struct collector_requested *requested, struct trace *trace)
 {
     int error = 0;
-    if (asked->calls && !has_calls(trace))
-        error = note(trace, asked->calls,
+    if (requested->calls && !has_calls(trace))
+        error = note(trace, requested->calls,
                      reason_of(trace, "pyannot does not observe trace-functions: ",
                                "no function that it selects was called"));
-    if (error == 0 && asked->lines && !has_sums(trace, SAMPLE_ROLE_LINES))
-        error = note(trace, asked->lines,
+    if (error == 0 && requested->lines && !has_sums(trace, SAMPLE_ROLE_LINES))
+        error = note(trace, requested->lines,
                      reason_of(trace, "pyannot does not observe trace-lines: ",
                                "no line of such a function ran"));
-    if (error == 0 && asked->python &&
+    if (error == 0 && requested->python &&
         trace_fact_value(trace, "Python processes with pyannot") == 0)
-        error = note(trace, asked->python, reason_of(trace, "", no_python));
+        error = note(trace, requested->python, reason_of(trace, "", no_python));
     return error;
 }
 
@@ -177,17 +177,17 @@ static int note_gpu(const char *option, struct trace *trace)
                                                           : "no process loaded the CUDA driver");
 }
 
-int asked_note(const struct collector_asked *asked, const struct filter_rules *rules,
-               struct trace *trace)
+int collector_idle_note(const struct collector_requested *requested,
+                        const struct filter_rules *rules, struct trace *trace)
 {
-    int error = note_tracing(asked, trace);
+    int error = note_tracing(requested, trace);
     if (error == 0)
         error = note_rules(rules, trace);
-    if (error == 0 && asked->ranges)
-        error = note_ranges(asked->ranges, trace);
-    if (error == 0 && asked->gpu)
-        error = note_gpu(asked->gpu, trace);
-    if (error == 0 && asked->capture && !has_events(trace))
-        error = note(trace, asked->capture, "no such range began");
+    if (error == 0 && requested->ranges)
+        error = note_ranges(requested->ranges, trace);
+    if (error == 0 && requested->gpu)
+        error = note_gpu(requested->gpu, trace);
+    if (error == 0 && requested->capture && !has_events(trace))
+        error = note(trace, requested->capture, "no such range began");
     return error;
 }

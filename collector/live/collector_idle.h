@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options that had no effect on the recording. Thread-safety: as the trace. */
-#ifndef ANNOT_COLLECTOR_ASKED_H
-#define ANNOT_COLLECTOR_ASKED_H
+#ifndef ANNOT_COLLECTOR_IDLE_H
+#define ANNOT_COLLECTOR_IDLE_H
 
 #include "collector.h"
 #include "intake_filter.h"
@@ -9,7 +9,7 @@
 struct trace;
 
 /* Adds the notes; call when all events and facts are in the trace. 0 or -errno. */
-int asked_note(const struct collector_asked *asked, const struct filter_rules *rules,
-               struct trace *trace);
+int collector_idle_note(const struct collector_requested *requested,
+                        const struct filter_rules *rules, struct trace *trace);
 
 #endif
