@@ -60,6 +60,9 @@ OPTIONAL void Py_IncRef(PyObject *object);
 OPTIONAL void Py_DecRef(PyObject *object);
 OPTIONAL PyObject *PyExc_Exception;
 
+/* From libannot-heap.so, if memory is recorded: watches the allocators of Python objects. */
+OPTIONAL void annot_heap_python_v1(void);
+
 /* From the C library. */
 OPTIONAL char *getenv(const char *name);
 OPTIONAL int access(const char *path, int mode);
@@ -356,6 +359,8 @@ static int on_event(const char *event, PyObject *arguments, void *context)
         __atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL))
         return 0;
     leave_list();
+    if (annot_heap_python_v1)
+        annot_heap_python_v1();
     return run_bootstrap();
 }
 
