@@ -61,6 +61,7 @@ struct collector_options {
     const char *capture; /* record only inside this range: struct annot_session; NULL = all */
     int64_t off_cpu_threshold_ns; /* shorter waits are only counted */
     const char *launch_library;   /* the library that reports launches, if known; or NULL */
+    const char *heap_library;     /* libannot-heap.so, whose samples are recorded; or NULL */
     double range_budget;          /* percent of a processor for ranges; 0 = no limit */
     enum collector_policy policy;
     uint32_t sample_hz;          /* of running threads; 0 = no such samples */

@@ -55,6 +55,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .launch_ns = options->launches ? launch_ns : NULL,
         .launch_context = sampling->clock,
         .launch_library = options->launch_library,
+        .heap_library = options->heap_library,
         .take_ranges = take_ranges,
         .range_budget = options->range_budget,
         .sink = take_samples,
@@ -62,7 +63,8 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
     };
     sampling->trace = trace;
     sampling->gpu_hz = options->gpu_hz;
-    if (options->sample_hz == 0 && !options->off_cpu && !options->ranges)
+    if (options->sample_hz == 0 && !options->off_cpu && !options->ranges &&
+        !options->heap_library)
         return 0;
     return sampler_create(&sampler, &sampling->sampler);
 }

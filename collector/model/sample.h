@@ -67,7 +67,7 @@ struct value_type {
 enum sample_set_flags {
     SAMPLE_SET_EXACT = 1u << 0,    /* each counts for itself: the samples are complete */
     SAMPLE_SET_STRETCH = 1u << 1,  /* from time_ns to end_ns; the values are its parts, in order */
-    SAMPLE_SET_HEAP = 1u << 2,     /* `id` is the address of a block */
+    SAMPLE_SET_HEAP = 1u << 2,     /* `id` identifies a block of memory: its address, or a number */
     SAMPLE_SET_INTERVAL = 1u << 3, /* counted from time_ns to end_ns, not at an instant */
     SAMPLE_SET_LAUNCH = 1u << 4,   /* at time_ns its thread launched work of a queue; the spans of
                                     * that work have this origin_ns; one value: the launches that it

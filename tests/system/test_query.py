@@ -338,7 +338,7 @@ def groups_without_sqlites_sorter(home):
                     ", ".join(sign + key for key in chosen),
                     ", ".join(sign + key + way for key, way in zip(chosen, down)))
                     for sign in ("", "+"))
-                options = rng.choice(((), ("--memory", "8M")))
+                options = rng.choice(((), ("--memory-limit", "8M")))
                 equal(ask(path, fast, *options), ask(path, slow), fast)
                 plain = fast[:fast.index(" ORDER BY")]
                 check(not sorts(path, plain), f"SQLite sorts: {plain}")

@@ -267,7 +267,7 @@ static const struct option_spec query_options[] = {
     {"file", 'f', OPTION_TEXT, AT(file), "FILE", "read the query from FILE; \"-\": standard input",
      NULL},
     {"schema", 0, OPTION_FLAG, AT(schema), NULL, "list tables, columns and functions", NULL},
-    {"memory", 0, OPTION_SIZE, AT(memory), "SIZE", "memory that SQL may use", "256M"},
+    {"memory-limit", 0, OPTION_SIZE, AT(memory), "SIZE", "memory that SQL may use", "256M"},
     OPTIONS_GROUP("what to write"),
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "a JSON object a line for each row", NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma-separated values, with a line of names", NULL},

@@ -12,6 +12,7 @@
 #include "collector_recover.h"
 #include "export.h"
 #include "gpu_options.h"
+#include "memory_options.h"
 #include "native_names.h"
 #include "operands.h"
 #include "python_environment.h"
@@ -55,6 +56,7 @@ struct record_values {
     struct picture_values picture;
     struct talk_values talk;
     bool open;
+    struct memory_values memory;
 };
 
 struct record {
@@ -68,6 +70,7 @@ struct record {
     struct tracing_environment trace;
     struct inject_environment inject;
     struct gpu_environment gpu;
+    struct memory_environment memory;
     struct silent silent;
     struct record_output output;
     char command[4096];
@@ -125,11 +128,14 @@ static int begin(struct record *record)
         options.sample_first_hz = FIRST_HZ;
     range_apply(&record->values->range, &options);
     gpu_apply(&record->values->gpu, record->gpu.library, &options);
+    memory_apply(&record->values->memory, &record->memory, &options);
     collector_recover(NULL, false, on_recovered, NULL);
     int code = collector_create(&options, &record->collector, &error);
     if (code != 0)
         return cmd_fail(STATUS_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
-    code = range_begin(&record->values->range, record->collector, record->program.argv);
+    code = memory_begin(&record->values->memory, record->collector, STATUS_FAILED);
+    if (code == 0)
+        code = range_begin(&record->values->range, record->collector, record->program.argv);
     if (code != 0)
         collector_remove_output(record->collector);
     return code != 0 ? STATUS_FAILED : 0;
@@ -208,7 +214,8 @@ static void on_forked(void *context, pid_t pid)
 static int start(struct record *record, char **argv)
 {
     struct child_variable
-        variables[4 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX] = {
+        variables[4 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX +
+                  MEMORY_VARIABLES_MAX] = {
             {"ANNOT_SESSION", collector_session_text(record->collector)},
             {"ANNOT_PLACE", collector_place_text(record->collector)},
         };
@@ -221,11 +228,18 @@ static int start(struct record *record, char **argv)
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
     memcpy(variables + 2 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
+    size_t memory_count =
+        memory_environment(&record->values->memory,
+                           record->python.preload[0] ? record->python.preload : NULL,
+                           &record->memory);
+    memcpy(variables + 2 + count, record->memory.variables, memory_count * sizeof(variables[0]));
+    count += memory_count;
     struct tracing_values trace = record->values->trace;
     trace.captured = record->values->capture != NULL;
     if (tracing_environment(&trace, record->ranges, &record->trace))
         variables[2 + count++] = record->trace.variable;
-    bool tracks = !is_unsampled(&record->values->sampling) || record->values->range.specs.count > 0;
+    bool tracks = !is_unsampled(&record->values->sampling) ||
+                  record->values->range.specs.count > 0 || record->values->memory.on;
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
@@ -318,6 +332,8 @@ static int check(struct record *record)
                                : 0;
     if (error == 0)
         error = sampling_check(&values->sampling, STATUS_FAILED);
+    if (error == 0)
+        error = memory_check(&values->memory, STATUS_FAILED);
     if (error == 0)
         error = range_check(&values->range, &values->sampling, STATUS_FAILED);
     if (error == 0)
@@ -435,6 +451,7 @@ static const struct option_spec options[] = {
     RATE_OPTION(offsetof(struct record_values, sampling)),
     OFF_CPU_OPTION(offsetof(struct record_values, sampling)),
     SAMPLING_OPTION(offsetof(struct record_values, sampling)),
+    MEMORY_OPTIONS(offsetof(struct record_values, memory)),
     OPTIONS_GROUP("ranges"),
     FILTER_OPTIONS(offsetof(struct record_values, filter)),
     RANGE_OPTIONS(offsetof(struct record_values, range)),

@@ -316,23 +316,40 @@ void bpf_probes_close(struct sampler_bpf *program)
     *probes = (struct bpf_probes){0};
 }
 
-/* ---- Stacks of launches: a probe in each running copy of libannot-gpu.so --------------------- */
+/* ---- Calls of annot's libraries: a probe in each running copy of them ------------------------ */
 
-static const char program_name[] = "sampler_launched";
+enum { CALL_PROGRAMS_MAX = 2 };
 
-bool bpf_program_is_of_launches(const char *name)
+/* By enum bpf_calls: each with an object of its own, which is loaded when the first is watched. */
+static const char *const call_programs[BPF_CALLS_COUNT][CALL_PROGRAMS_MAX + 1] = {
+    [BPF_CALLS_LAUNCHES] = {"sampler_launched"},
+    [BPF_CALLS_HEAP] = {"sampler_allocated", "sampler_freed"},
+};
+
+static bool is_among(const char *const names[], const char *name)
 {
-    return strcmp(name, program_name) == 0;
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
 }
 
-static int choose_program(struct bpf_object *object)
+bool bpf_program_is_of_calls(const char *name)
+{
+    for (int calls = 0; calls < BPF_CALLS_COUNT; calls++)
+        if (is_among(call_programs[calls], name))
+            return true;
+    return false;
+}
+
+static int choose_programs(struct bpf_object *object, enum bpf_calls calls)
 {
     struct bpf_program *part;
     int rc = 0;
 
     bpf_object__for_each_program(part, object)
     {
-        bool wanted = bpf_program_is_of_launches(bpf_program__name(part));
+        bool wanted = is_among(call_programs[calls], bpf_program__name(part));
 
         if (rc == 0)
             rc = bpf_program__set_autoload(part, wanted);
@@ -340,13 +357,13 @@ static int choose_program(struct bpf_object *object)
     return rc;
 }
 
-static int load_launches(struct sampler_bpf *program)
+static int load_calls(struct sampler_bpf *program, enum bpf_calls calls)
 {
     struct bpf_object *object = bpf_open_object(program);
     int rc = object ? copy_config(program, object) : -errno;
 
     if (rc == 0)
-        rc = choose_program(object);
+        rc = choose_programs(object, calls);
     if (rc == 0)
         rc = bpf_making_share(program, object);
     if (rc == 0)
@@ -354,44 +371,47 @@ static int load_launches(struct sampler_bpf *program)
     if (rc < 0)
         bpf_object__close(object);
     else
-        program->launches.object = object;
+        program->calls[calls].object = object;
     return rc;
 }
 
-static int attach_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+static int attach_call(struct bpf_call_links *links, const char *name, const char *path,
+                       uint64_t offset)
 {
-    struct bpf_launches *launches = &program->launches;
-    struct bpf_link *link = NULL;
-    int rc = launches->object ? 0 : load_launches(program);
+    struct bpf_program *part = bpf_object__find_program_by_name(links->object, name);
+    struct bpf_link *link = bpf_program__attach_uprobe(part, false, -1, path, offset);
 
-    if (rc == 0)
-        link = bpf_program__attach_uprobe(
-            bpf_object__find_program_by_name(launches->object, program_name), false, -1, path,
-            offset);
-    if (rc == 0 && !link)
-        rc = -errno;
-    if (link)
-        launches->links[launches->count++] = link;
-    return rc;
+    if (!link)
+        return -errno;
+    links->links[links->count++] = link;
+    return 0;
 }
 
-int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+int bpf_program_watch_call(struct sampler_bpf *program, enum bpf_calls calls, unsigned which,
+                           const struct bpf_call_place *place)
 {
+    struct bpf_call_links *links = &program->calls[calls];
     libbpf_print_fn_t print;
     int rc;
 
-    if (program->launches.count == BPF_LAUNCHES_MAX)
+    if (links->count == BPF_CALL_LINKS_MAX)
         return -EMFILE;
     print = libbpf_set_print(keep_quiet);
-    rc = attach_launches(program, path, offset);
+    rc = links->object ? 0 : load_calls(program, calls);
+    if (rc == 0)
+        rc = attach_call(links, call_programs[calls][which], place->path, place->offset);
     libbpf_set_print(print);
     return rc;
 }
 
-void bpf_launches_close(struct sampler_bpf *program)
+void bpf_calls_close(struct sampler_bpf *program)
 {
-    for (size_t i = 0; i < program->launches.count; i++)
-        bpf_link__destroy(program->launches.links[i]);
-    bpf_object__close(program->launches.object);
-    program->launches = (struct bpf_launches){0};
+    for (int calls = 0; calls < BPF_CALLS_COUNT; calls++) {
+        struct bpf_call_links *links = &program->calls[calls];
+
+        for (size_t i = 0; i < links->count; i++)
+            bpf_link__destroy(links->links[i]);
+        bpf_object__close(links->object);
+        *links = (struct bpf_call_links){0};
+    }
 }

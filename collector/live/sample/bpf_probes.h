@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The BPF programs at functions of programs: those that are ranges, and the one that libannot-gpu
- * calls at a launch. Loaded when the first is added, as most recordings have none. The kernel puts
- * the places into every process that runs the file; the programs report only processes in the map.
+/* The BPF programs at functions of programs: those that are ranges, the one that libannot-gpu calls
+ * at a launch, and those that libannot-heap calls for a sampled block. Loaded when the first is
+ * added, as most recordings have none. The kernel puts the places into every process that runs the
+ * file; the programs report only processes in the map.
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_BPF_PROBES_H
 #define ANNOT_BPF_PROBES_H
@@ -13,11 +14,20 @@
 
 struct sampler_bpf;
 
-/* ---- Launches ---- */
+enum bpf_calls { BPF_CALLS_LAUNCHES, BPF_CALLS_HEAP, BPF_CALLS_COUNT };
 
-/* Reports, as SAMPLER_LAUNCH, the calls of the function at that offset of the file, which is opened
- * now. -EMFILE: too many files; -errno. The first takes some 20 ms. */
-int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset);
+/* ---- Calls that annot's libraries make for the sampler ---- */
+
+struct bpf_call_place {
+    const char *path; /* the file, opened now */
+    uint64_t offset;  /* of the function in it */
+};
+
+/* Reports the calls of the function at that place: `which` 0 of BPF_CALLS_LAUNCHES as
+ * SAMPLER_LAUNCH; 0 and 1 of BPF_CALLS_HEAP as SAMPLER_ALLOCATED and SAMPLER_FREED. -EMFILE: too
+ * many files; -errno. The first takes some 20 ms. */
+int bpf_program_watch_call(struct sampler_bpf *program, enum bpf_calls calls, unsigned which,
+                           const struct bpf_call_place *place);
 
 /* ---- Functions that are ranges: reported, as SAMPLER_PROBED, when they are left ---- */
 
@@ -73,8 +83,8 @@ void bpf_program_probed_forget(struct sampler_bpf *program, const struct bpf_pro
 
 /* ---- For the loader ---- */
 
-bool bpf_program_is_of_launches(const char *name);
-void bpf_launches_close(struct sampler_bpf *program);
+bool bpf_program_is_of_calls(const char *name);
+void bpf_calls_close(struct sampler_bpf *program);
 void bpf_probes_close(struct sampler_bpf *program);
 
 #endif

@@ -52,6 +52,8 @@ static const uint32_t kind_sizes[] = {
     [SAMPLER_LAUNCH] = offsetof(struct sampler_sample, ranges),
     [SAMPLER_PROBED] = sizeof(struct sampler_probed),
     [SAMPLER_PROBED_ARGS] = offsetof(struct sampler_probed_args, texts),
+    [SAMPLER_ALLOCATED] = offsetof(struct sampler_sample, ranges),
+    [SAMPLER_FREED] = sizeof(struct sampler_freed),
 };
 
 static int bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)
@@ -554,13 +556,13 @@ static int read_types(struct sampler_bpf *program, const struct bpf_program_opti
     return rc;
 }
 
-/* Leaves out the launches' memory, which bpf_probes.c allocates later. */
-static int leave_out_launches(struct sampler_bpf *program)
+/* Leaves out the memory of calls, which bpf_probes.c allocates later. */
+static int leave_out_calls(struct sampler_bpf *program)
 {
     int rc = 0;
 
     for (size_t i = 0; i < BPF_OBJECTS && program->objects[i] && rc == 0; i++) {
-        struct bpf_map *map = bpf_object__find_map_by_name(program->objects[i], BPF_LAUNCHES_MAP);
+        struct bpf_map *map = bpf_object__find_map_by_name(program->objects[i], BPF_CALLS_MAP);
 
         rc = map ? bpf_map__set_autocreate(map, false) : -EBADMSG;
     }
@@ -612,7 +614,7 @@ static int set_programs(struct sampler_bpf *program, bool measure)
         bpf_object__for_each_program(part, program->objects[i])
         {
             const char *name = bpf_program__name(part);
-            bool wanted = part_of(name) == i && !bpf_program_is_of_launches(name);
+            bool wanted = part_of(name) == i && !bpf_program_is_of_calls(name);
 
             if (rc == 0)
                 rc = bpf_program__set_autoload(part, wanted);
@@ -750,7 +752,7 @@ static int load_steps(struct sampler_bpf *program, const struct bpf_program_opti
     if (rc == 0)
         rc = set_programs(program, options->measure);
     if (rc == 0)
-        rc = leave_out_launches(program);
+        rc = leave_out_calls(program);
     if (rc == 0)
         rc = bpf_making_begin(program);
     times->open_ns = lap(&since);
@@ -862,7 +864,7 @@ void bpf_program_destroy(struct sampler_bpf *program)
         return;
     bpf_making_close(program);
     bpf_ticks_close(program);
-    bpf_launches_close(program);
+    bpf_calls_close(program);
     bpf_probes_close(program);
     for (size_t i = 0; i < program->link_count; i++)
         bpf_link__destroy(program->links[i]);

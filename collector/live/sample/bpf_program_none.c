@@ -59,9 +59,10 @@ int bpf_program_set_process(struct sampler_bpf *program, int32_t pid,
     return -ENOSYS;
 }
 
-int bpf_program_watch_launches(struct sampler_bpf *program, const char *path, uint64_t offset)
+int bpf_program_watch_call(struct sampler_bpf *program, enum bpf_calls calls, unsigned which,
+                           const struct bpf_call_place *place)
 {
-    (void)program, (void)path, (void)offset;
+    (void)program, (void)calls, (void)which, (void)place;
     return -ENOSYS;
 }
 

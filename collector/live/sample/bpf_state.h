@@ -4,6 +4,7 @@
 #ifndef ANNOT_BPF_STATE_H
 #define ANNOT_BPF_STATE_H
 
+#include "bpf_probes.h"
 #include "bpf_program.h"
 #include "kernel_btf.h"
 #include "vec.h"
@@ -42,15 +43,15 @@ struct bpf_ring {
 
 enum { BPF_LINKS_MAX = 8, BPF_OBJECTS = 3, BPF_MAPS_MAX = 24, BPF_PROGRAMS_MAX = 12 };
 
-enum { BPF_LAUNCHES_MAX = 16 };
+enum { BPF_CALL_LINKS_MAX = 16 };
 
-/* Programs that walk stacks of launches, and their memory: made when a launching program is
- * found. */
-#define BPF_LAUNCHES_MAP "launch_walks"
+/* Programs that walk stacks of calls of annot's libraries, and their memory: made when the first
+ * file is watched. */
+#define BPF_CALLS_MAP "call_walks"
 
-struct bpf_launches {
-    struct bpf_object *object; /* a third copy of the file; NULL: not needed yet */
-    struct bpf_link *links[BPF_LAUNCHES_MAX];
+struct bpf_call_links {
+    struct bpf_object *object; /* another copy of the file; NULL: not needed yet */
+    struct bpf_link *links[BPF_CALL_LINKS_MAX];
     size_t count;
 };
 
@@ -123,7 +124,7 @@ struct sampler_bpf {
     uint64_t threshold_ns;
     enum bpf_returns returns;
     struct bpf_program *returned; /* its program; NULL: none */
-    struct bpf_launches launches;
+    struct bpf_call_links calls[BPF_CALLS_COUNT];
     struct bpf_probes probes;
     struct bpf_link *asleep; /* in `links`: the iterator over sleeping threads; NULL: none */
     struct bpf_tick *ticks;  /* by CPU; NULL: not opened */

@@ -2,6 +2,7 @@
 /* The table of processes and their lives. Thread-safety: one thread per object. */
 #include "processes.h"
 
+#include "heap_blocks.h"
 #include "modules.h"
 #include "spaces.h"
 
@@ -26,11 +27,19 @@ static void forget_code(struct processes *processes, struct sampled *process)
     map64_free(&process->waiting);
 }
 
+/* Nothing frees the blocks of an image that is replaced or has ended. */
+static void forget_blocks(struct sampled *process)
+{
+    heap_blocks_destroy(process->blocks);
+    process->blocks = NULL;
+}
+
 static void destroy_process(struct processes *processes, struct sampled *process)
 {
     take_off(process);
     mapping_list_unref(process->list);
     forget_code(processes, process);
+    forget_blocks(process);
     wide_map_free(&process->threads);
     free(process);
 }
@@ -102,6 +111,7 @@ void sampled_exec(struct processes *processes, struct sampled *process, uint64_t
 {
     space_leave(process->space, now_ns, step);
     forget_code(processes, process);
+    forget_blocks(process);
     wide_map_free(&process->threads);
     process->space = NULL;
     process->tls_offset = 0;

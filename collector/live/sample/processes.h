@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct heap_blocks;
 struct mapping_list;
 struct space;
 
@@ -87,6 +88,7 @@ struct sampled {
     struct map64 waiting; /* address + 1 -> a frame that waits for its name */
     struct sampled_ranges inherited;
     struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
+    struct heap_blocks *blocks; /* sampled and not freed; NULL: none so far */
     bool active;             /* reported to the registry as having done something */
 };
 

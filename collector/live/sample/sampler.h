@@ -34,6 +34,7 @@ struct sampler_options {
     int64_t (*launch_ns)(void *context, uint64_t time);
     void *launch_context;
     const char *launch_library; /* watched from the start; NULL: libraries are found in processes */
+    const char *heap_library;   /* libannot-heap.so: its sampled blocks are recorded; NULL: none */
     /* Receives ranges of probed functions, as EVENT_SPANs on their threads' own lanes, in no order
      * (event_batch.late). 0 or -errno. NULL: ranges are not wanted. */
     int (*take_ranges)(void *context, const struct event_batch *batch);

@@ -59,6 +59,8 @@ enum sampler_record_kind {
     SAMPLER_LAUNCH = 12,      /* struct sampler_sample: launch of a queue's work */
     SAMPLER_PROBED = 13,      /* struct sampler_probed: exit of a function that is a range */
     SAMPLER_PROBED_ARGS = 14, /* struct sampler_probed_args: arguments at one of its places */
+    SAMPLER_ALLOCATED = 15,   /* struct sampler_sample: a sampled block was allocated */
+    SAMPLER_FREED = 16,       /* struct sampler_freed */
 };
 
 struct sampler_head {
@@ -115,7 +117,10 @@ struct sampler_sample {
     union {
         uint64_t kernel;   /* hashes of the parts; 0 = none */
         uint64_t launched; /* LAUNCH: time, by the program's own clock */
+        uint64_t block;    /* ALLOCATED: its number in the process */
     };
+
+    uint64_t block_size, block_weight; /* ALLOCATED: bytes; bytes that the sample stands for */
 
     uint64_t native, python;
     uint32_t space;                 /* the mappings used (struct sampler_process) */
@@ -124,6 +129,12 @@ struct sampler_sample {
     uint16_t launches;              /* LAUNCH: number of the thread's launches that it stands for */
     uint32_t range_depth;           /* open ranges; the innermost SAMPLER_RANGES_MAX follow */
     struct sampler_range ranges[SAMPLER_RANGES_MAX]; /* record ends after the last used one */
+};
+
+/* A sampled block was freed, by any thread of its process. */
+struct sampler_freed {
+    struct sampler_head head;
+    uint64_t block; /* as in its ALLOCATED */
 };
 
 /* Stretches not reported by a SWITCH, as they were shorter than the threshold or too many. */
@@ -390,7 +401,9 @@ enum {
     SAMPLER_COUNT_REASONED = 27,          /* returns to a CPU: unreported, found by CPU time */
     SAMPLER_COUNT_LAUNCHES = 28,          /* with stacks */
     SAMPLER_COUNT_LAUNCH_NS = 29,         /* spent on them */
-    SAMPLER_COUNTERS = 30
+    SAMPLER_COUNT_BLOCKS = 30,            /* sampled blocks with stacks */
+    SAMPLER_COUNT_BLOCK_NS = 31,          /* spent on them */
+    SAMPLER_COUNTERS = 32
 };
 
 /* ---- Output of registers.bpf.c for a thread, and its process ---- */

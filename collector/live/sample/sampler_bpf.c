@@ -183,6 +183,8 @@ static int open_parts(struct bpf_sampler *sampler)
     sampler->modules.opened_context = sampler;
     if (!error)
         sampler_watch_launches(sampler);
+    if (!error)
+        sampler_watch_heap(sampler);
     return error;
 }
 

@@ -15,6 +15,7 @@
 #include "sample_queue.h"
 #include "sampler.h"
 #include "sampler_asleep.h"
+#include "sampler_heap.h"
 #include "sampler_probes.h"
 #include "sampler_rung.h"
 #include "spaces.h"
@@ -60,6 +61,7 @@ struct bpf_sampler {
     struct sample_queue queue;
     struct asleep_threads asleep;
     struct launch_watch launches;
+    struct heap_watch heap;
     struct probes probes;
     struct sampler_counts counts;
     struct pace pace;

@@ -40,11 +40,10 @@ static const char library_name[] = "libannot-gpu.so";
 
 static const char function_name[] = "annot_gpu_launched_v1";
 
-/* Finds the function's offset in the file. */
-static bool find_function(struct elf_file *file, uint64_t *ret_offset)
+bool sampler_find_exported(struct elf_file *file, const char *name, uint64_t *ret_offset)
 {
     struct elf_symbol symbol;
-    if (!elf_file_find_exported(file, function_name, &symbol))
+    if (!elf_file_find_exported(file, name, &symbol))
         return false;
     for (size_t i = 0; i < elf_file_segment_count(file); i++) {
         const struct elf_segment segment = elf_file_segment(file, i);
@@ -75,10 +74,11 @@ static void watch_file(struct bpf_sampler *sampler, struct elf_file *file, int f
 {
     char path[64];
     uint64_t offset;
-    if (!find_function(file, &offset) || !is_new(&sampler->launches, fd))
+    if (!sampler_find_exported(file, function_name, &offset) || !is_new(&sampler->launches, fd))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int error = bpf_program_watch_launches(sampler->program, path, offset);
+    int error = bpf_program_watch_call(sampler->program, BPF_CALLS_LAUNCHES, 0,
+                                       &(struct bpf_call_place){path, offset});
     if (error)
         sampler->launches.error = error;
 }

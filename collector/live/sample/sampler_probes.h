@@ -16,6 +16,9 @@
 
 struct bpf_sampler;
 
+/* Finds the offset of an exported function in its file. */
+bool sampler_find_exported(struct elf_file *file, const char *name, uint64_t *ret_offset);
+
 /* ---- Stacks of launches ---- */
 
 struct launch_file {

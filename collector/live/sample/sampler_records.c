@@ -11,6 +11,7 @@
 #include "sample_queue.h"
 #include "sampler_asleep.h"
 #include "sampler_bpf.h"
+#include "sampler_heap.h"
 #include "sampler_probes.h"
 #include "sampler_stacks.h"
 #include "sampler_upkeep.h"
@@ -365,7 +366,8 @@ static int take_sample(struct bpf_sampler *sampler, const struct sampler_sample 
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
-static int take_launch(struct bpf_sampler *sampler, const struct sampler_sample *record)
+/* A sample of the thread that called a function of annot's libraries. */
+static int take_call(struct bpf_sampler *sampler, const struct sampler_sample *record)
 {
     struct common common = {
         .head = &record->head,
@@ -379,7 +381,8 @@ static int take_launch(struct bpf_sampler *sampler, const struct sampler_sample 
     struct queued_sample out = {0};
     int error = take_common(sampler, &common, &out);
     if (!error)
-        error = sampler_describe_launch(sampler, record, &out);
+        error = record->head.kind == SAMPLER_LAUNCH ? sampler_describe_launch(sampler, record, &out)
+                                                    : sampler_keep_block(sampler, record, &out);
     return error ? error : sample_queue_add(&sampler->queue, &out, sampler->now_ns);
 }
 
@@ -508,7 +511,10 @@ int sampler_take_record(void *context, const struct sampler_head *record)
     case SAMPLER_SAMPLE:
         return take_sample(sampler, (const struct sampler_sample *)record);
     case SAMPLER_LAUNCH:
-        return take_launch(sampler, (const struct sampler_sample *)record);
+    case SAMPLER_ALLOCATED:
+        return take_call(sampler, (const struct sampler_sample *)record);
+    case SAMPLER_FREED:
+        return sampler_take_freed(sampler, (const struct sampler_freed *)record);
     case SAMPLER_SWITCH:
         return take_switch(sampler, (const struct sampler_switch *)record);
     case SAMPLER_SHORT:

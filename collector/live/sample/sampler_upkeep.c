@@ -512,6 +512,8 @@ int sampler_write_facts(struct bpf_sampler *sampler)
     if (!error)
         error = sampler_write_launches(sampler, counters);
     if (!error)
+        error = sampler_write_heap(sampler, counters);
+    if (!error)
         error = sampler_write_probes(sampler);
     if (!error && bpf_program_user_is_unsafe())
         error =

@@ -467,7 +467,7 @@ const struct schema_column schema_samples[] = {
                      BOUND_NONE, NULL},
     [SAMPLES_VALUES_OF] = {"sample_values", "TEXT", "all values, by their names, as a JSON object",
                            BOUND_NONE, NULL},
-    [SAMPLES_ID] = {"id", "TEXT", "in sets of the heap the address of the block; else NULL",
+    [SAMPLES_ID] = {"id", "TEXT", "in sets of the heap, identifies the block; else NULL",
                     BOUND_NONE, NULL},
     [SAMPLES_KERNEL] = {"in_kernel", "INTEGER", "1: in the kernel", BOUND_NONE, NULL},
     [SAMPLES_COLLECTING] = {"collecting", "INTEGER",

@@ -282,30 +282,31 @@ int sampler_tick(struct bpf_perf_event_data *context)
     return 0;
 }
 
-/* ---- Launches -------------------------------------------------------------------------------- */
+/* ---- Functions that annot's libraries call --------------------------------------------------- */
 
-/* A thread launches work of a queue, and calls an empty function (gpu_launches.c), with the time of
- * the launch, a number, and the number of launches it stands for.
+/* A thread calls an empty function: at a launch of queued work (gpu_launches.c), with the time of
+ * the launch, a number, and the number of launches that it stands for; or with a sampled block of
+ * memory (heap_probe.h).
  *
  * A program at such a place may be preempted by another thread in the middle of a walk, so its
  * memory is not per CPU, but exclusive until it is done. */
 
-enum { LAUNCH_WALKS = 8, LAUNCH_TRIES = 4 };
+enum { CALL_WALKS = 64, CALL_TRIES = 4 };
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, LAUNCH_WALKS);
+    __uint(max_entries, CALL_WALKS);
     __type(key, uint32_t);
     __type(value, struct walk);
-} launch_walks SEC(".maps");
+} call_walks SEC(".maps");
 
-static __always_inline struct walk *launch_walk_begin(void)
+static __always_inline struct walk *call_walk_begin(void)
 {
     uint32_t first = bpf_get_smp_processor_id();
 
-    for (uint32_t i = 0; i < LAUNCH_TRIES; i++) {
-        uint32_t key = (first + i) % LAUNCH_WALKS;
-        struct walk *walk = bpf_map_lookup_elem(&launch_walks, &key);
+    for (uint32_t i = 0; i < CALL_TRIES; i++) {
+        uint32_t key = (first + i) % CALL_WALKS;
+        struct walk *walk = bpf_map_lookup_elem(&call_walks, &key);
 
         if (walk && __sync_val_compare_and_swap(&walk->busy, 0, 1) == 0) {
             walk_clear(walk);
@@ -316,7 +317,7 @@ static __always_inline struct walk *launch_walk_begin(void)
     return 0;
 }
 
-static __always_inline void launch_registers(struct walk *walk, struct pt_regs *context)
+static __always_inline void call_registers(struct walk *walk, struct pt_regs *context)
 {
     walk->leaf.rip = context->rip;
     walk->leaf.rsp = context->rsp;
@@ -328,9 +329,8 @@ static __always_inline void launch_registers(struct walk *walk, struct pt_regs *
     walk->scratch[UNWIND_SCRATCH_R11] = context->r11;
 }
 
-SEC("uprobe")
-
-int sampler_launched(struct pt_regs *context)
+/* Walks the caller's stack; NULL: it is not sampled. */
+static __always_inline struct walk *call_walk(struct pt_regs *context)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct sampler_process *process;
@@ -341,21 +341,68 @@ int sampler_launched(struct pt_regs *context)
     process = task_process(task, SAMPLER_LOSS_UID_SAMPLE);
     if (!process)
         return 0;
-    walk = launch_walk_begin();
+    walk = call_walk_begin();
     if (!walk)
         return 0;
     walk->now = bpf_ktime_get_ns();
     task_values(&walk->process, task, process);
     walk->head.time_ns = walk->now;
     task_identify(task, &walk->head, true);
-    launch_registers(walk, context);
+    call_registers(walk, context);
     stack_walk(walk, task);
+    return walk;
+}
+
+SEC("uprobe")
+
+int sampler_launched(struct pt_regs *context)
+{
+    struct walk *walk = call_walk(context);
+
+    if (!walk)
+        return 0;
     walk->sample.launched = context->rdi;
     walk->sample.launches = context->rdx;
     if (sample_send(walk, SAMPLER_LAUNCH) == 0)
         count_add(SAMPLER_COUNT_LAUNCHES, 1);
     count_add(SAMPLER_COUNT_LAUNCH_NS, bpf_ktime_get_ns() - walk->now);
     walk_end(walk);
+    return 0;
+}
+
+SEC("uprobe")
+
+int sampler_allocated(struct pt_regs *context)
+{
+    struct walk *walk = call_walk(context);
+
+    if (!walk)
+        return 0;
+    walk->sample.block = context->rdi;
+    walk->sample.block_size = context->rsi;
+    walk->sample.block_weight = context->rdx;
+    if (sample_send(walk, SAMPLER_ALLOCATED) == 0)
+        count_add(SAMPLER_COUNT_BLOCKS, 1);
+    count_add(SAMPLER_COUNT_BLOCK_NS, bpf_ktime_get_ns() - walk->now);
+    walk_end(walk);
+    return 0;
+}
+
+SEC("uprobe")
+
+int sampler_freed(struct pt_regs *context)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct sampler_freed record = {};
+
+    if (sched_control.stopped || !task_process(task, SAMPLER_LOSS_UID_SAMPLE))
+        return 0;
+    record.head.kind = SAMPLER_FREED;
+    record.head.time_ns = bpf_ktime_get_ns();
+    task_identify(task, &record.head, true);
+    record.block = context->rdi;
+    emit_record(&record.head, sizeof(record), emit_flags(record.head.time_ns, false),
+                SAMPLER_LOSS_RING_FULL_SAMPLE);
     return 0;
 }
 

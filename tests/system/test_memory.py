@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`annot record --memory`: who allocated, and who held memory at the peak, against programs that
+know it. Every number is an estimate with a standard deviation of sqrt(rate * bytes); five of them
+are allowed.
+"""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+from harness import Skip, case, check, equal, main
+
+RATE = 512 * 1024
+PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+BYTES = """select coalesce(sum(json_extract(sample_values, '$."alloc-bytes"')), 0) as allocated,
+    coalesce(sum(json_extract(sample_values, '$."free-bytes"')), 0) as freed
+    from samples where sample_set like 'heap%' and (own_function = :name or :name = '')"""
+
+
+def near(found, truth, what):
+    allowed = 5 * math.sqrt(RATE * truth) + RATE
+    check(abs(found - truth) <= allowed, f"{what}: {found / 1e6:.1f} MB, not {truth / 1e6:.1f} MB")
+
+
+def record(home, text, *options, status=0):
+    script = home.work / "program.py"
+    script.write_text(text)
+    recording = home.work / "memory.annot"
+    done = home.annot("record", "--memory", "--force", *options, "-o", recording, "--", PYTHON,
+                      script, env={"ANNOT_PYTHON": "default"})
+    if b"needs eBPF" in done.err:
+        raise Skip("no eBPF here")
+    equal(done.status, status, f"exit status ({done.err.decode()})")
+    return recording
+
+
+def rows(home, recording):
+    """The report's table, by function: {name: (bytes at the peak, allocated bytes)}."""
+    done = home.annot("report", "--table", "memory", "--json", recording).ok()
+    found = {}
+    for row in json.loads(done.out)["memory"]:
+        peak, allocated = found.get(row["function"], (0, 0))
+        found[row["function"]] = (peak + row["peak_bytes"], allocated + row["allocated_bytes"])
+    return found
+
+
+def query(home, recording, sql):
+    done = home.annot("query", "--json", recording, sql).ok()
+    return [json.loads(line) for line in done.out.decode().splitlines()]
+
+
+BLOCK = 5000
+SIZE = sys.getsizeof(bytes(BLOCK))
+
+
+@case
+def allocated_and_held_bytes_are_those_of_the_program(home):
+    recording = record(home, f"""
+def hold(): return [bytes({BLOCK}) for _ in range(20000)]
+def churn():
+    for _ in range(40000):
+        bytes({BLOCK})
+kept = hold()
+churn()
+""")
+    found = rows(home, recording)
+    held = sum(found.get(name, (0, 0))[0] for name in ("hold", "hold.<listcomp>"))
+    near(held, 20000 * SIZE, "held at the peak")
+    near(found["churn"][1], 40000 * SIZE, "allocated by churn")
+    check(found["churn"][0] < 5 * RATE, f"churn held {found['churn'][0]} bytes")
+
+
+@case
+def small_objects_count_one_by_one_not_by_arenas(home):
+    recording = record(home, """
+def first(): return [b"x%07d" % i + b"." * 56 for i in range(400_000)]
+def second(): return [b"y%07d" % i + b"." * 56 for i in range(300_000)]
+held = first()
+for i in range(0, len(held), 2):
+    held[i] = None
+more = second()
+""")
+    found = rows(home, recording)
+    one = sys.getsizeof(b"x" * 64)
+    peak = {name: sum(value[0] for key, value in found.items() if key.startswith(name))
+            for name in ("first", "second")}
+    near(peak["first"], 200_000 * one + 400_000 * 8, "held by first")
+    near(peak["second"], 300_000 * one + 300_000 * 8, "held by second")
+
+
+@case
+def threads_that_allocate_once_are_sampled_as_often(home):
+    recording = record(home, f"""
+import threading
+kept = []
+def one(): kept.append(bytes(100_000))
+for _ in range(100):
+    threads = [threading.Thread(target=one) for _ in range(20)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+""")
+    near(rows(home, recording)["one"][1], 2000 * 100_033, "allocated by 2,000 threads")
+
+
+@case
+def children_count_what_they_allocate_and_free_nothing_of_their_parent(home):
+    recording = record(home, f"""
+import os
+def inherited(): return [bytes({BLOCK}) for _ in range(20000)]
+def own(): return [bytes({BLOCK}) for _ in range(10000)]
+kept = inherited()
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        del kept
+        mine = own()
+        os._exit(0)
+    os.waitpid(child, 0)
+""")
+    found = query(home, recording, """select pid, own_function as name,
+        sum(json_extract(sample_values, '$."alloc-bytes"')) as allocated,
+        sum(json_extract(sample_values, '$."free-bytes"')) as freed
+        from samples where sample_set like 'heap%' and own_function glob '[io]*' group by 1, 2""")
+    by_name = {}
+    for row in found:
+        by_name.setdefault(row["name"].split(".")[0], []).append(row)
+    equal(len(by_name["inherited"]), 1, "processes that allocated in inherited")
+    near(by_name["inherited"][0]["allocated"], 20000 * SIZE, "allocated by the parent")
+    equal(len(by_name["own"]), 2, "children that allocated")
+    for row in by_name["own"]:
+        near(row["allocated"], 10000 * SIZE, "allocated by a child")
+    held = rows(home, recording)
+    peak = sum(value[0] for key, value in held.items() if key.startswith(("inherited", "own")))
+    near(peak, 30000 * SIZE, "held by the parent and one child at a time")
+
+
+@case
+def reallocated_blocks_are_freed_and_allocated(home):
+    recording = record(home, """
+def grow():
+    data = bytearray()
+    for _ in range(64):
+        data += bytes(1 << 20)
+    return data
+kept = grow()
+""")
+    near(rows(home, recording)["grow"][0], 72 << 20, "held by grow")
+
+
+@case
+def every_setting_of_pythonmalloc_runs_and_tells_the_truth(home):
+    text = f"""
+def hold(): return [b"%058d" % i for i in range(300_000)]
+kept = hold()
+"""
+    one = sys.getsizeof(b"0" * 58)
+    for value in ("malloc", "pymalloc", "debug", "malloc_debug", "pymalloc_debug"):
+        os.environ["PYTHONMALLOC"] = value
+        try:
+            recording = record(home, text)
+        finally:
+            del os.environ["PYTHONMALLOC"]
+        found = rows(home, recording)
+        held = sum(row[0] for name, row in found.items() if name.startswith("hold"))
+        near(held, 300_000 * one + 300_000 * 8, f"held with PYTHONMALLOC={value}")
+
+
+@case
+def ranges_and_flame_graphs_count_allocated_bytes(home):
+    recording = record(home, f"""
+import pyannot
+def make(): return [bytes({BLOCK}) for _ in range(20000)]
+with pyannot.annotate("load"):
+    kept = make()
+""")
+    done = home.annot("report", "--value", "heap:alloc-bytes", "--table", "ranges", "--json",
+                      recording).ok()
+    ranges = {row["path"]: row for row in json.loads(done.out)["ranges"]}
+    near(ranges["load"]["value"], 20000 * SIZE, "allocated in the range")
+    folded = home.work / "stacks.folded"
+    home.annot("export", "--value", "heap:alloc-bytes", "-o", folded, recording).ok()
+    stacks = folded.read_text().splitlines()
+    check(all("libannot-heap" not in line and "annot_heap" not in line for line in stacks),
+          "annot's own functions stand in the stacks")
+    near(sum(int(line.rpartition(" ")[2]) for line in stacks if "make" in line), 20000 * SIZE,
+         "allocated in the flame graph")
+
+
+@case
+def a_program_with_addresssanitizers_shared_runtime_runs(home):
+    compiler = shutil.which("gcc")
+    if not compiler:
+        raise Skip("no gcc")
+    source, binary = home.work / "asan.c", home.work / "asan"
+    source.write_text("#include <stdlib.h>\nint main(void) { free(malloc(9)); return 7; }\n")
+    built = subprocess.run([compiler, "-fsanitize=address", "-o", binary, source],
+                           capture_output=True, check=False)
+    if built.returncode:
+        raise Skip("no runtime of AddressSanitizer")
+    done = home.annot("record", "--memory", "--force", "-o", home.work / "asan.annot", "--", binary)
+    if b"needs eBPF" in done.err:
+        raise Skip("no eBPF here")
+    equal(done.status, 7, f"exit status ({done.err.decode()})")
+
+
+@case
+def without_ebpf_the_command_does_not_start(home):
+    done = home.annot("record", "--memory", "--sampling", "remote", "-o", home.work / "x.annot",
+                      "--", "touch", home.work / "ran")
+    equal(done.status, 125, f"exit status ({done.err.decode()})")
+    check(b"--memory needs eBPF" in done.err, done.err.decode())
+    check(not (home.work / "ran").exists(), "the command ran")
+
+
+main()

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements memory_options.h. */
+#include "memory_options.h"
+
+#include "cmd.h"
+#include "record_inject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its path goes through a folder for AddressSanitizer's sake: see libannot/heap/libasan.so. */
+static bool find_library(char path[PATH_MAX])
+{
+    return library_of_annot("libasan.so/../libannot-heap.so", path);
+}
+
+/* Bytes between two samples on average: 2,000 samples a second of a program that allocates 1 GB/s,
+ * 1 % of a processor. */
+enum { RATE_BYTES = 512 * 1024 };
+
+int memory_check(const struct memory_values *values, int status)
+{
+    char path[PATH_MAX];
+    if (!values->on || find_library(path))
+        return 0;
+    return cmd_fail(status, "option --memory: libannot-heap.so is missing\n"
+                            "install annot again");
+}
+
+void memory_apply(const struct memory_values *values, struct memory_environment *environment,
+                  struct collector_options *options)
+{
+    if (values->on && find_library(environment->library))
+        options->heap_library = environment->library;
+}
+
+int memory_begin(const struct memory_values *values, const struct collector *collector, int status)
+{
+    const struct trace *trace = collector_trace(collector);
+    const struct trace_sampling *sampling = trace_sampling_get(trace);
+    if (!values->on || sampling->rung == SAMPLING_BPF)
+        return 0;
+    return cmd_fail(status, "option --memory needs eBPF: %s\n%s",
+                    trace_string(trace, sampling->reason)->bytes,
+                    trace_string(trace, sampling->hint)->bytes);
+}
+
+size_t memory_environment(const struct memory_values *values, const char *preload,
+                          struct memory_environment *environment)
+{
+    if (!values->on || environment->library[0] == 0)
+        return 0;
+    const char *others = preload ? preload : getenv("LD_PRELOAD");
+    bool alone = !others || !*others;
+    int length = snprintf(environment->preload, sizeof(environment->preload), "%s%s%s",
+                          alone ? "" : others, alone ? "" : ":", environment->library);
+    if (length < 0 || (size_t)length >= sizeof(environment->preload))
+        return 0;
+    snprintf(environment->rate, sizeof(environment->rate), "%d", RATE_BYTES);
+    environment->variables[0] = (struct child_variable){"LD_PRELOAD", environment->preload};
+    environment->variables[1] = (struct child_variable){"ANNOT_HEAP", environment->rate};
+    return 2;
+}
