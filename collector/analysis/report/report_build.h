@@ -26,6 +26,7 @@ struct report {
     struct gpu_stats *gpu;
     struct calls *calls;             /* NULL: not recorded */
     struct line_counts *line_counts; /* NULL: not recorded */
+    struct heap_stats *heap;         /* NULL: not recorded */
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];

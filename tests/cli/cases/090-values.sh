@@ -3,7 +3,8 @@
 make_recording sets s.annot && annot info s.annot | sed -n '/^sample sets/,/^$/p'
 annot info --json s.annot | grep -o '"sample_sets":\[.*\]}\]'
 for value in alloc:bytes alloc:alloc-objects off-cpu:blocked calls:calls paging cpu; do
-    COLUMNS=80 annot report --value $value s.annot | grep -v "^(rely" | sed -n '/^ranges/,/^$/p; /functions/,/^$/p'
+    COLUMNS=80 annot report --value $value s.annot | grep -v "^(rely" |
+        sed -n '/^ranges/,/^$/p; /functions/,/^$/p; /^memory/,/^$/p'
     annot export --format folded --strip-prefix base --output - --value $value s.annot
 done
 annot report --value alloc:bytes --json --table functions s.annot
