@@ -21,6 +21,13 @@ static inline PyObject *reference_new(PyObject *object)
 #define Py_XNewRef(object) reference_new((PyObject *)(object))
 #endif
 
+/* 3.12 deprecates the old names. */
+#if PY_VERSION_HEX < 0x030C0000
+#define PyUnstable_Code_GetExtra              _PyCode_GetExtra
+#define PyUnstable_Code_SetExtra              _PyCode_SetExtra
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#endif
+
 /* The names of arguments for PyArg_ParseTupleAndKeywords, which only reads them. */
 #define ARGUMENT_NAMES(names) ((char **)(names))
 

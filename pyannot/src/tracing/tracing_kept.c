@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Storage of the tracer's data for code objects: see tracing_kept.h. */
 #include "tracing_kept.h"
+#include "compat.h"
 #include "tracing_code.h"
 
 #include <stdlib.h>
@@ -176,7 +177,7 @@ static void forget(void *pointer)
 static int store(PyCodeObject *code, struct trace_code *kept)
 {
     bool is_first = code->co_extra == NULL;
-    if (_PyCode_SetExtra((PyObject *)code, trace_extra, kept) < 0)
+    if (PyUnstable_Code_SetExtra((PyObject *)code, trace_extra, kept) < 0)
         return -1;
     if (is_first)
         ((struct trace_extras *)code->co_extra)->count = trace_extra + 1;
@@ -186,7 +187,7 @@ static int store(PyCodeObject *code, struct trace_code *kept)
 struct trace_code *trace_kept_add(PyCodeObject *code)
 {
     void *found = NULL;
-    if (_PyCode_GetExtra((PyObject *)code, trace_extra, &found) < 0)
+    if (PyUnstable_Code_GetExtra((PyObject *)code, trace_extra, &found) < 0)
         PyErr_Clear();
     struct trace_code *kept = found ? found : calloc(1, sizeof(*kept));
     if (found != NULL || kept == NULL)
@@ -206,12 +207,13 @@ static bool is_known_layout(PyCodeObject *code)
 {
     void *found = NULL;
     static char probe;
-    if (_PyCode_SetExtra((PyObject *)code, trace_extra, &probe) < 0)
+    if (PyUnstable_Code_SetExtra((PyObject *)code, trace_extra, &probe) < 0)
         return false;
     const struct trace_extras *extras = (const struct trace_extras *)code->co_extra;
     bool is_known = extras != NULL && extras->count > trace_extra && extras->count < 256 &&
                     extras->items[trace_extra] == &probe &&
-                    _PyCode_GetExtra((PyObject *)code, trace_extra, &found) == 0 && found == &probe;
+                    PyUnstable_Code_GetExtra((PyObject *)code, trace_extra, &found) == 0 &&
+                    found == &probe;
     return is_known;
 }
 
@@ -226,7 +228,7 @@ static int check_layout(void)
     PyCodeObject *code = PyCode_NewEmpty("probe", "probe", 1);
     if (code == NULL)
         return -1;
-    trace_extra = _PyEval_RequestCodeExtraIndex(free_probe);
+    trace_extra = PyUnstable_Eval_RequestCodeExtraIndex(free_probe);
     bool is_known = trace_extra >= 0 && is_known_layout(code);
     Py_DECREF(code);
     trace_extra = -1;
@@ -246,7 +248,7 @@ int trace_kept_setup(void)
 {
     if (check_layout() < 0)
         return -1;
-    trace_extra = _PyEval_RequestCodeExtraIndex(forget);
+    trace_extra = PyUnstable_Eval_RequestCodeExtraIndex(forget);
     if (trace_extra >= 0)
         return 0;
     PyErr_SetString(PyExc_RuntimeError,
