@@ -165,10 +165,10 @@ class ParallelCalls(RecordingTest):
     def test_known_calls_that_are_not_told_stand_in_the_recording(self):
         for interpreter, path in traced_interpreters():
             self.record(interpreter, path, "taken", "--trace-functions=exact")
-            said = [note for note in self.notes() if "told 0 of 8 events" in note]
+            said = [note for note in self.notes() if "reported 0 of 8 events" in note]
             self.assertEqual(len(said), 1, self.notes())
             self.assertIn("in a second thread", said[0])
-            self.assertIn("told 0 of 8 events", harness.run([ANNOT, "report", str(self.output)])
+            self.assertIn("reported 0 of 8 events", harness.run([ANNOT, "report", str(self.output)])
                           .stdout)
 
 

@@ -191,6 +191,25 @@ with pyannot.annotate("load"):
 
 
 @case
+def a_preloaded_allocator_is_seen(home):
+    found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    libraries = [line.split()[-1] for line in found.splitlines()
+                 if any(name in line for name in ("libjemalloc.so", "libmimalloc.so", "libtcmalloc"))]
+    if not libraries:
+        raise Skip("no jemalloc, mimalloc or tcmalloc")
+    os.environ["LD_PRELOAD"] = libraries[0]
+    try:
+        recording = record(home, f"""
+def hold(): return [bytes({BLOCK}) for _ in range(20000)]
+kept = hold()
+""")
+    finally:
+        del os.environ["LD_PRELOAD"]
+    held = sum(row[0] for name, row in rows(home, recording).items() if name.startswith("hold"))
+    near(held, 20000 * SIZE, f"held with {libraries[0]}")
+
+
+@case
 def a_program_with_addresssanitizers_shared_runtime_runs(home):
     compiler = shutil.which("gcc")
     if not compiler:
@@ -214,6 +233,16 @@ def without_ebpf_the_command_does_not_start(home):
     equal(done.status, 125, f"exit status ({done.err.decode()})")
     check(b"--memory needs eBPF" in done.err, done.err.decode())
     check(not (home.work / "ran").exists(), "the command ran")
+
+
+@case
+def memory_alone_needs_no_samples_of_time(home):
+    recording = record(home, f"""
+def hold(): return [bytes({BLOCK}) for _ in range(20000)]
+kept = hold()
+""", "--sampling", "none")
+    held = sum(row[0] for name, row in rows(home, recording).items() if name.startswith("hold"))
+    near(held, 20000 * SIZE, "held")
 
 
 main()

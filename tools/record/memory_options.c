@@ -8,11 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Its path goes through a folder for AddressSanitizer's sake: see libannot/heap/libasan.so. */
 static bool find_library(char path[PATH_MAX])
 {
-    return library_of_annot("libasan.so/../libannot-heap.so", path);
+    static const char name[] = "libannot-heap.so";
+    char found[PATH_MAX];
+    if (!library_of_annot(name, found))
+        return false;
+    size_t folder = strlen(found) - (sizeof(name) - 1);
+    int length = snprintf(path, PATH_MAX, "%.*slibasan.so/../%s", (int)folder, found, name);
+    return length > 0 && length < PATH_MAX && access(path, R_OK) == 0;
 }
 
 /* Bytes between two samples on average: 2,000 samples a second of a program that allocates 1 GB/s,
@@ -54,7 +61,7 @@ size_t memory_environment(const struct memory_values *values, const char *preloa
     const char *others = preload ? preload : getenv("LD_PRELOAD");
     bool alone = !others || !*others;
     int length = snprintf(environment->preload, sizeof(environment->preload), "%s%s%s",
-                          alone ? "" : others, alone ? "" : ":", environment->library);
+                          environment->library, alone ? "" : ":", alone ? "" : others);
     if (length < 0 || (size_t)length >= sizeof(environment->preload))
         return 0;
     snprintf(environment->rate, sizeof(environment->rate), "%d", RATE_BYTES);

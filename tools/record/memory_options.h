@@ -39,7 +39,7 @@ void memory_apply(const struct memory_values *values, struct memory_environment 
 int memory_begin(const struct memory_values *values, const struct collector *collector, int status);
 
 /* Returns the number of variables. The library goes before those of `preload`, another LD_PRELOAD
- * for the command, or NULL. */
+ * for the command, or NULL: one of them may be an allocator. */
 size_t memory_environment(const struct memory_values *values, const char *preload,
                           struct memory_environment *environment);
 
