@@ -132,8 +132,10 @@ class Switching(RecordingTest):
             [ANNOT, "record", "--sampling", "none", "--force", "--python", "names", "-o",
              str(output), "--", interpreter.command, str(HERE / "open_call_program.py"),
              str(self.folder)], environment)
+        for index in range(4):  # the program must end if the test fails
+            self.addCleanup((self.folder / f"go-{index}").touch)
         self.wait_for((self.folder / "in-0").exists)
-        self.switch(environment, "--range", "open_call_program:work")
+        self.switch(environment, "--probe", "open_call_program:work")
         for index in (1, 2):
             (self.folder / f"go-{index - 1}").touch()
             self.wait_for((self.folder / f"in-{index}").exists)
