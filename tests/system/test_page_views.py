@@ -165,7 +165,7 @@ def check_loop_numbers(check, opened, path, report):
         times(row, "max_ns")[0] for row in report["loop_blocks"]))
     page.close()
     page = View(opened, path, "view=tasks&t=0-1")
-    check.equal("views: nothing blocked the loop at first", "Nothing blocked the loop" in
+    check.equal("views: nothing blocked the loop at first", "No step blocked the loop" in
                 page.page.locator("main").inner_text(), True)
     page.close()
 
