@@ -279,7 +279,7 @@ def one_process_of_several(home):
     both = [running(home, SHARES) for _ in range(2)]
     told = top(home, *(one.pid for one in both), "-d", "2")
     equal(sorted(row["pid"] for row in told["processes"]), sorted(one.pid for one in both), "pids")
-    text = home.annot("top", "--once", "-d", "1", "-v", "processes", "--filter", both[0].pid,
+    text = home.annot("top", "--once", "-d", "1", "--show", "processes", "--filter", both[0].pid,
                       both[0].pid, both[1].pid).ok().out.decode()
     check(str(both[0].pid) in text.split("processes")[-1], text)
     check(str(both[1].pid) not in text.split("\n\nprocesses")[-1], text)

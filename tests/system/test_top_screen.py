@@ -316,7 +316,7 @@ def moving_through_rows(home):
     asked.ask("thread 1")
     for _ in range(11):
         asked.ask("thread 1")
-    top = Top(home, asked.pid, "-i", "300ms", "-v", "threads", rows=12)
+    top = Top(home, asked.pid, "-i", "300ms", "--show", "threads", rows=12)
     top.until(r"> ").until("emit_asked")
 
     def chosen():
@@ -396,7 +396,7 @@ def without_colours(home):
 @attach_case
 def little_is_written_where_little_changes(home):
     asked = Asked(home)
-    top = Top(home, asked.pid, "-i", "200ms", "-v", "waits", rows=40, columns=120)
+    top = Top(home, asked.pid, "-i", "200ms", "--show", "waits", rows=40, columns=120)
     top.until("emit_asked")
     top.read_for(2)
     before = top.screen.written
@@ -455,7 +455,7 @@ def the_end_of_what_is_looked_at(home):
 def processes_come_and_go(home):
     need_bpf(home)
     asked = home.start("sh", "-c", "while :; do sleep 0.4; sh -c 'sleep 0.5; :'; done")
-    top = Top(home, asked.pid, "-i", "200ms", "-v", "processes", "-w", "2s", columns=120)
+    top = Top(home, asked.pid, "-i", "200ms", "--show", "processes", "-w", "2s", columns=120)
     top.until(r"sleep").until(r"ended").until("replaced|sh ")
     top.type("q").finish().restored()
     os.killpg(asked.pid, signal.SIGKILL)
