@@ -63,8 +63,7 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
     };
     sampling->trace = trace;
     sampling->gpu_hz = options->gpu_hz;
-    if (options->sample_hz == 0 && !options->off_cpu && !options->ranges &&
-        !options->heap_library)
+    if (options->sample_hz == 0 && !options->off_cpu && !options->ranges && !options->heap_library)
         return 0;
     return sampler_create(&sampler, &sampling->sampler);
 }

@@ -213,12 +213,11 @@ static void on_forked(void *context, pid_t pid)
 
 static int start(struct record *record, char **argv)
 {
-    struct child_variable
-        variables[4 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + GPU_VARIABLES_MAX +
-                  MEMORY_VARIABLES_MAX] = {
-            {"ANNOT_SESSION", collector_session_text(record->collector)},
-            {"ANNOT_PLACE", collector_place_text(record->collector)},
-        };
+    struct child_variable variables[4 + PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX +
+                                    GPU_VARIABLES_MAX + MEMORY_VARIABLES_MAX] = {
+        {"ANNOT_SESSION", collector_session_text(record->collector)},
+        {"ANNOT_PLACE", collector_place_text(record->collector)},
+    };
     size_t count = python_environment(&record->values->python, &record->python);
     python_warn(&record->python, &record->values->python, &record->asked_for, argv[0]);
     memcpy(variables + 2, record->python.variables, count * sizeof(variables[0]));
@@ -228,10 +227,9 @@ static int start(struct record *record, char **argv)
     size_t gpu_count = gpu_environment(&record->values->gpu, &record->gpu);
     memcpy(variables + 2 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
-    size_t memory_count =
-        memory_environment(&record->values->memory,
-                           record->python.preload[0] ? record->python.preload : NULL,
-                           &record->memory);
+    size_t memory_count = memory_environment(
+        &record->values->memory, record->python.preload[0] ? record->python.preload : NULL,
+        &record->memory);
     memcpy(variables + 2 + count, record->memory.variables, memory_count * sizeof(variables[0]));
     count += memory_count;
     struct tracing_values trace = record->values->trace;

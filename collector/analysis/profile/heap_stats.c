@@ -63,8 +63,8 @@ static enum code_owner owner_of(struct heap_stats *stats, uint32_t label)
 {
     if (label >= stats->owner_count) {
         uint32_t count = stacks_label_count(trace_stacks_get(stats->trace));
-        uint8_t *owners = realloc(stats->owners, count);
-        if (!owners || label >= count)
+        uint8_t *owners = label < count ? realloc(stats->owners, count) : NULL;
+        if (!owners)
             return code_owner_of(stats->trace, label);
         memset(owners + stats->owner_count, 0, count - stats->owner_count);
         stats->owners = owners;

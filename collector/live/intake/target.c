@@ -380,6 +380,7 @@ int target_find_session(const struct directory *directory, const struct target *
 {
     char name[TARGET_NAME_SIZE];
     int found = guard_install();
+    *ret_session = (struct annot_session){0};
     target_name(target, name);
     if (found == 0)
         found = find_by_segment(directory, target, ret_session);

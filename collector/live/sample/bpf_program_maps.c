@@ -333,8 +333,7 @@ static bool is_ours(const struct bpf_map *map)
 {
     const char *name = bpf_map__name(map);
 
-    return !strstr(name, ".rodata") && !strstr(name, ".data") &&
-           strcmp(name, BPF_CALLS_MAP) != 0;
+    return !strstr(name, ".rodata") && !strstr(name, ".data") && strcmp(name, BPF_CALLS_MAP) != 0;
 }
 
 static int make_map(struct sampler_bpf *program, const struct bpf_map *map)

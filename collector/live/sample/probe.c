@@ -191,8 +191,7 @@ bool probe_code_offset(const struct elf_file *file, uint64_t address, unsigned l
     uint8_t code[sizeof(nop)];
     if (!probe_file_offset(file, address, ret_offset))
         return false;
-    if (elf_file_read(file, *ret_offset, code, sizeof(code)) &&
-        memcmp(code, nop, sizeof(nop)) == 0)
+    if (elf_file_read(file, *ret_offset, code, sizeof(code)) && memcmp(code, nop, sizeof(nop)) == 0)
         *ret_offset += sizeof(nop);
     return true;
 }

@@ -87,9 +87,9 @@ struct sampled {
         *code;            /* of code its image makes at run time; made at the first look-up */
     struct map64 waiting; /* address + 1 -> a frame that waits for its name */
     struct sampled_ranges inherited;
-    struct wide_map threads; /* tid and start -> ordinal in the trace + 1 */
+    struct wide_map threads;    /* tid and start -> ordinal in the trace + 1 */
     struct heap_blocks *blocks; /* sampled and not freed; NULL: none so far */
-    bool active;             /* reported to the registry as having done something */
+    bool active;                /* reported to the registry as having done something */
 };
 
 struct processes {
