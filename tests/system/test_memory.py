@@ -193,8 +193,9 @@ with pyannot.annotate("load"):
 @case
 def a_preloaded_allocator_is_seen(home):
     found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    names = ("libjemalloc.so", "libmimalloc.so", "libtcmalloc")
     libraries = [line.split()[-1] for line in found.splitlines()
-                 if any(name in line for name in ("libjemalloc.so", "libmimalloc.so", "libtcmalloc"))]
+                 if any(name in line for name in names)]
     if not libraries:
         raise Skip("no jemalloc, mimalloc or tcmalloc")
     os.environ["LD_PRELOAD"] = libraries[0]
