@@ -47,7 +47,7 @@ static void *early_malloc(size_t size)
     return early + at + ALIGNMENT;
 }
 
-/* Blocks of the buffer are freed by nobody: the filter sends them to the slow path for ever. */
+/* Blocks of the buffer are never freed: the filter sends them to the slow path at each free. */
 static void mark_early(void)
 {
     for (size_t at = 0; at < EARLY_BYTES; at += PAGE)

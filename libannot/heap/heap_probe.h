@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* A sampled block was allocated. Its number is unique in the process and its forks' common past.
+/* A sampled block was allocated. Its number is unique in the process and its forks' common past;
+ * 0: no free will be reported, as too many sampled blocks are live.
  * `size` is the requested number of bytes; `weight` is the estimated number of bytes, in all
  * blocks, that the sample stands for. */
 void annot_heap_allocated_v1(uint64_t number, uint64_t size, uint64_t weight);

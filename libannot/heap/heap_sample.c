@@ -9,7 +9,7 @@ __thread struct heap_thread heap_thread;
 /* Before heap_sample_begin: unknown, so threads ask again at each allocation. */
 static _Atomic uint64_t sample_rate;
 static _Atomic bool is_decided;
-static _Atomic uint64_t serial, unseen;
+static _Atomic uint64_t serial;
 
 void heap_sample_begin(uint64_t rate)
 {
@@ -49,10 +49,9 @@ void heap_sample_add(const void *block, size_t size)
     if (!block)
         return;
     uint64_t number = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed) + 1;
-    if (heap_live_add(block, number))
-        annot_heap_allocated_v1(number, size, heap_weight(size, rate));
-    else
-        atomic_fetch_add_explicit(&unseen, 1, memory_order_relaxed);
+    if (!heap_live_add(block, number))
+        number = 0; /* its free will not be recognized */
+    annot_heap_allocated_v1(number, size, heap_weight(size, rate));
 }
 
 void heap_sample_report_free(uint64_t number)

@@ -110,6 +110,7 @@ int sampler_keep_block(struct bpf_sampler *sampler, const struct sampler_sample 
     sample->values[0] = (int64_t)(record->block_weight & INT64_MAX);
     sample->values[1] = objects_of(record);
     sampler->heap.blocks++;
+    sampler->heap.endless += record->block == 0;
     return error || !process ? error : heap_blocks_add(&process->blocks, record->block, sample);
 }
 
@@ -123,7 +124,6 @@ int sampler_take_freed(struct bpf_sampler *sampler, const struct sampler_freed *
     }
     sample.sample.set = sampler->heap.freed;
     sample.sample.time_ns = (int64_t)record->head.time_ns;
-    sampler->heap.frees++;
     return sample_queue_add(&sampler->queue, &sample, sampler->now_ns);
 }
 
@@ -137,6 +137,14 @@ int sampler_write_heap(const struct bpf_sampler *sampler, const uint64_t counter
     int error = 0;
     if (heap->blocks)
         error = trace_fact_set(trace, FACT_COUNT, "sampled blocks of memory", heap->blocks);
+    if (!error && heap->unknown)
+        error = trace_fact_set(trace, FACT_COUNT,
+                               "frees of blocks from before the recording or fork", heap->unknown);
+    if (!error && heap->endless)
+        error = trace_fact_set(trace, FACT_NOTE,
+                               "sampled blocks count as held, as too many were live to see their "
+                               "frees",
+                               heap->endless);
     if (!error && counters[SAMPLER_COUNT_BLOCKS])
         error = trace_fact_set(trace, FACT_COUNT, "ns per stack of a sampled block in the kernel",
                                counters[SAMPLER_COUNT_BLOCK_NS] / counters[SAMPLER_COUNT_BLOCKS]);

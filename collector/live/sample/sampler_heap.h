@@ -19,8 +19,9 @@ struct bpf_sampler;
 struct queued_sample;
 
 struct heap_watch {
-    uint16_t allocated, freed;       /* sets; 0: not defined yet */
-    uint64_t blocks, frees, unknown; /* samples; frees of unknown blocks */
+    uint16_t allocated, freed; /* sets; 0: not defined yet */
+    uint64_t blocks, unknown;  /* samples; frees of unknown blocks */
+    uint64_t endless;          /* samples without a report of their free */
     int error;
 };
 
