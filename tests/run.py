@@ -62,7 +62,7 @@ VARIANT_OPTIONS = ["-Dpython=disabled", "-Dman=disabled", "-Dtests=true", "--bui
                    "-Doptimization=1", "-Dc_args=-g1", "-Dcpp_args=-g1"]
 
 REASON = re.compile(r"skipped:|^skipped ", re.IGNORECASE)
-FAILURE = re.compile(r"^FAIL|^E  |^\s+\S+\.c:\d+: |Error: ")
+FAILURE = re.compile(r"^FAIL|^E  |^\s+\S+\.c:\d+: |Error: |^  killed by signal ")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|unsteady|errors?)\b")
 CLOSING = re.compile(r"\d+ (passed|failed|skipped|errors?)\b(, \d+ \w+)*( in [\d.]+s.*)?")
 
@@ -108,12 +108,12 @@ def needed(folder: pathlib.Path, suites: set[str]) -> list[str]:
 def meson_test(build: pathlib.Path, selection: list[str], log_name: str,
                is_background: bool = False) -> list[dict]:
     """Run meson's tests; one dictionary per test, as meson logs it."""
-    environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable)
+    patience = str(4 * PATIENCE if is_background else PATIENCE)
+    environment = dict(os.environ, ANNOT_TEST_PYTHON=sys.executable, TEST_PATIENCE=patience)
     command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs",
-               f"--logbase={log_name}", f"--timeout-multiplier={PATIENCE}"]
+               f"--logbase={log_name}", f"--timeout-multiplier={patience}"]
     if is_background:  # meson creates a session for each test
-        command = [*IN_BACKGROUND, *command, "--num-processes=2",
-                   f"--timeout-multiplier={4 * PATIENCE}"]
+        command = [*IN_BACKGROUND, *command, "--num-processes=2"]
     else:
         command += [f"--num-processes={LANES}"]
     wrapper = STEP_BACK if is_background else WRAPPER
