@@ -7,12 +7,12 @@
  * nested session), recorder (overwritten records), deep (nested 200 levels), many (300 paths),
  * names (untrusted bytes), busy (a million events, for speed), paths (a distinct one for nearly
  * each range), nothing (no events), counted (by eBPF, with waits and a loss), unsampled (the same
- * without rights), cut (pipeline without its end mark), newer (of a future format), hostile,
- * sampled, served and sets (those of tests/lib/), profiled (ranges, samples and stretches off the
- * CPU with known sums), script (an unannotated program, sampled), blind (sampled, without a
- * sample), deadlock (two threads that wait for each other to the end), untold and lossy (few and
- * many samples are lost), missing (a loss of each kind), build (a script of many short processes),
- * threads (with names from different sources), called, called-sums and called-adaptive
+ * without rights), cut (pipeline without its end mark), newer (of a future format), heap,
+ * heap-more, hostile, sampled, served and sets (those of tests/lib/), profiled (ranges, samples and
+ * stretches off the CPU with known sums), script (an unannotated program, sampled), blind (sampled,
+ * without a sample), deadlock (two threads that wait for each other to the end), untold and lossy
+ * (few and many samples are lost), missing (a loss of each kind), build (a script of many short
+ * processes), threads (with names from different sources), called, called-sums and called-adaptive
  * (tests/lib/calls_trace.c), lined (counted lines), small-host (two threads and one processor),
  * large-host (one and eight). */
 #include "make_recording.h"
@@ -22,6 +22,7 @@
 #include "calls_trace.h"
 #include "format.h"
 #include "hash.h"
+#include "heap_trace.h"
 #include "hostile_trace.h"
 #include "lines_trace.h"
 #include "sampled_trace.h"
@@ -425,6 +426,7 @@ static const struct {
     const char *name;
     struct maker *(*create)(void);
 } made[] = {
+    {"heap", heap_trace_create},       {"heap-more", heap_trace_more_create},
     {"hostile", hostile_trace_create}, {"lined", lines_trace_create},
     {"sampled", sampled_trace_create}, {"served", served_trace_create},
     {"sets", sets_trace_create},

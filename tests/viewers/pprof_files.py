@@ -118,16 +118,52 @@ def check_reader(path, recording, program=("go", "tool", "pprof")):
     return None
 
 
+MEMORY = ("alloc_objects/count", "alloc_space/bytes", "inuse_objects/count", "inuse_space/bytes")
+
+
+def check_memory(profile, recording):
+    """Compares allocated bytes and blocks, and what is left of them, by function and thread."""
+    told, sums = collections.Counter(), collections.Counter()
+    for row in query(recording, """select own_function as name, t.label || ' ' || t.tid as thread,
+            sum(sample_values ->> 'alloc-objects') as objects,
+            sum(sample_values ->> 'alloc-bytes') as bytes,
+            sum(sample_values ->> 'free-objects') as freed,
+            sum(sample_values ->> 'free-bytes') as freed_bytes
+            from samples s join threads t on t.id = s.thread
+            where sample_set in ('heap', 'heap-freed', 'alloc') group by 1, 2"""):
+        key = row["name"], row["thread"]
+        objects, size = row["objects"] or 0, row["bytes"] or 0
+        sums.update({(*key, 0): objects, (*key, 1): size,
+                     (*key, 2): objects - (row["freed"] or 0),
+                     (*key, 3): size - (row["freed_bytes"] or 0)})
+    for index, kind in enumerate(MEMORY):
+        for (names, _, labels), value in zip(profile.samples, profile.column(kind)):
+            told[(names[0], labels["thread"], index)] += value
+    assert sums and +sums == +told, (recording, sums, told)
+
+
+def check_default(path, kind):
+    """pprof itself shows this kind of value if it is asked for none."""
+    if shutil.which("go"):
+        top = subprocess.run(["go", "tool", "pprof", "-top", path], check=True,
+                             capture_output=True, text=True).stdout
+        assert f"Type: {kind}" in top, top
+
+
 def check(recording):
     path = recording.with_suffix(".pb.gz")
     export(recording, path)
     profile = Profile(path.read_bytes())
     check_sums(profile, recording)
     check_labels(profile, recording)
-    if recording.stem == "made-sets":
-        own = query(recording, """select sum(sample_values ->> 'alloc-bytes') as bytes from samples
-            where sample_set = 'alloc'""")[0]
-        assert sum(profile.column("alloc:bytes/bytes")) == own["bytes"], own
+    if recording.stem in ("made-sets", "made-heap"):
+        check_memory(profile, recording)
+        check_default(path, "inuse_space")
+    if recording.stem == "made-heap":
+        held = sum(profile.column("inuse_space/bytes"))
+        assert held == 50 << 20, held
+    if recording.stem == "made-sampled":
+        check_default(path, "cpu")
     return check_reader(path, recording) if recording.stem == "made-sampled" else None
 
 

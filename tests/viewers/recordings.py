@@ -17,7 +17,8 @@ ANNOT = os.environ["ANNOT"]
 MAKE = os.environ["ANNOT_MAKE_RECORDING"]
 HERE = pathlib.Path(__file__).resolve().parent
 PIPELINE = HERE.parents[1] / "examples/pipeline/pipeline.py"
-MADE = ("names", "hostile", "served", "sets", "sampled", "pipeline", "called", "losses", "nothing")
+MADE = ("names", "hostile", "served", "sets", "sampled", "pipeline", "called", "losses",
+        "nothing", "heap")
 
 
 def annot(*words):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Exports pprof's profile.proto, compressed: samples by stack with their number, CPU time, time off
- * the CPU, the sum of both, and the values of other sets. Process, thread, path of ranges and cause
- * of waiting are labels.
+ * the CPU, the sum of both, the values of other sets, and memory as Go's heap profiles have it.
+ * Process, thread, path of ranges and cause of waiting are labels.
  *
  * Messages may come in any order, so the sums are written whenever they get large; readers add up
  * equal stacks. Functions, locations, mappings and texts are written at first use. Thread-safety:
@@ -39,6 +39,16 @@ enum pprof_value {
     PPROF_VALUES_MAX = 32,
 };
 
+/* Memory is in the last values, if the recording has samples of it. In use: allocated and not
+ * freed by the end of the process. */
+enum pprof_memory {
+    PPROF_ALLOC_OBJECTS = 0,
+    PPROF_ALLOC_SPACE,
+    PPROF_INUSE_OBJECTS,
+    PPROF_INUSE_SPACE,
+    PPROF_MEMORY,
+};
+
 enum { PPROF_ROWS_MAX = 1 << 17 };
 
 struct pprof_type {
@@ -55,6 +65,7 @@ struct pprof_sums {
     const struct sample_sets *sets;
     struct pprof_type types[PPROF_VALUES_MAX]; /* indexed from PPROF_OTHERS */
     uint32_t value_count;
+    uint32_t memory;        /* index of PPROF_ALLOC_OBJECTS; 0: no memory */
     struct wide_map by_key; /* key to row */
     VEC(struct pprof_row) rows;
     VEC(int64_t) values;        /* value_count for each row */
@@ -69,19 +80,36 @@ static bool is_other(const struct sample_set *set)
            set->role != SAMPLE_ROLE_SHORT_WAITS;
 }
 
-/* Adds a type for each additive value of the other sets. */
+static bool is_memory(const struct sample_set *set, unsigned type)
+{
+    return (set->flags & SAMPLE_SET_HEAP) && type >= VALUE_TYPE_ALLOC_BYTES &&
+           type <= VALUE_TYPE_FREE_OBJECTS;
+}
+
+static void add_type(struct pprof_sums *sums, unsigned number, unsigned index)
+{
+    const struct sample_set *set = sample_set_get(sums->sets, number);
+    bool adds = value_type_get(sums->sets, set->types[index])->sum != VALUE_SUM_LEVEL;
+    if (is_other(set) && adds && sums->value_count < PPROF_VALUES_MAX - PPROF_MEMORY)
+        sums->types[sums->value_count++] = (struct pprof_type){(uint16_t)number, (uint8_t)index};
+}
+
+/* Adds a type for each additive value of the other sets, and those of memory. */
 static void pprof_sums_init(struct pprof_sums *sums, const struct trace *trace)
 {
+    bool memory = false;
     *sums = (struct pprof_sums){.sets = trace_sets_get(trace), .value_count = PPROF_OTHERS};
     for (unsigned number = 1; number < sample_sets_count(sums->sets); number++) {
         const struct sample_set *set = sample_set_get(sums->sets, number);
-        for (unsigned i = 0; i < set->count && sums->value_count < PPROF_VALUES_MAX; i++) {
-            bool adds = value_type_get(sums->sets, set->types[i])->sum != VALUE_SUM_LEVEL;
-            if (is_other(set) && adds)
-                sums->types[sums->value_count++] =
-                    (struct pprof_type){(uint16_t)number, (uint8_t)i};
+        for (unsigned i = 0; i < set->count; i++) {
+            if (is_memory(set, set->types[i]))
+                memory = true;
+            else
+                add_type(sums, number, i);
         }
     }
+    sums->memory = memory ? sums->value_count : 0;
+    sums->value_count += memory ? PPROF_MEMORY : 0;
 }
 
 static void pprof_sums_fini(struct pprof_sums *sums)
@@ -114,6 +142,31 @@ static int64_t *find_row(struct pprof_sums *sums, const struct pprof_row *row)
     return &sums->values.items[index * sums->value_count];
 }
 
+static void add_others(const struct pprof_sums *sums, const struct sample *sample, int64_t *values)
+{
+    uint32_t end = sums->memory ? sums->memory : sums->value_count;
+    for (uint32_t i = PPROF_OTHERS; i < end; i++) {
+        const struct pprof_type *type = &sums->types[i];
+        if (type->set == sample->set && type->index < sample->value_count)
+            values[i] += sample->values[type->index];
+    }
+}
+
+/* A free has the stack, thread and path of its allocation, so it is added to the same row. */
+static void add_memory(const struct pprof_sums *sums, const struct sample *sample, int64_t *values)
+{
+    if (!sums->memory || !(sample_set_get(sums->sets, sample->set)->flags & SAMPLE_SET_HEAP))
+        return;
+    int64_t objects = sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_OBJECTS);
+    int64_t bytes = sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_BYTES);
+    values += sums->memory;
+    values[PPROF_ALLOC_OBJECTS] += objects;
+    values[PPROF_ALLOC_SPACE] += bytes;
+    values[PPROF_INUSE_OBJECTS] +=
+        objects - sample_value(sums->sets, sample, VALUE_TYPE_FREE_OBJECTS);
+    values[PPROF_INUSE_SPACE] += bytes - sample_value(sums->sets, sample, VALUE_TYPE_FREE_BYTES);
+}
+
 /* 0 or -ENOMEM. Beyond PPROF_ROWS_MAX rows the caller must write and clear them. */
 static int pprof_sums_add(struct pprof_sums *sums, const struct sample *sample)
 {
@@ -133,11 +186,8 @@ static int pprof_sums_add(struct pprof_sums *sums, const struct sample *sample)
     sums->cpu_ns += (uint64_t)cpu_ns;
     values[PPROF_WALL] += cpu_ns + off_ns;
     values[PPROF_OFF_CPU] += off_ns;
-    for (uint32_t i = PPROF_OTHERS; i < sums->value_count; i++) {
-        const struct pprof_type *type = &sums->types[i];
-        if (type->set == sample->set && type->index < sample->value_count)
-            values[i] += sample->values[type->index];
-    }
+    add_others(sums, sample, values);
+    add_memory(sums, sample, values);
     return 0;
 }
 
@@ -419,14 +469,11 @@ static int take(void *state, const struct item *item)
 
 /* ---- The profile ----------------------------------------------------------------------------- */
 
-static void put_types(struct state *s)
+static void put_other_types(struct state *s)
 {
     char name[128], buffer[16], value[64];
-    put_type(s, PP_SAMPLE_TYPE, "samples", "count");
-    put_type(s, PP_SAMPLE_TYPE, "cpu", "nanoseconds");
-    put_type(s, PP_SAMPLE_TYPE, "wall", "nanoseconds");
-    put_type(s, PP_SAMPLE_TYPE, "off-cpu", "nanoseconds");
-    for (uint32_t i = PPROF_OTHERS; i < s->sums.value_count; i++) {
+    uint32_t end = s->sums.memory ? s->sums.memory : s->sums.value_count;
+    for (uint32_t i = PPROF_OTHERS; i < end; i++) {
         const struct pprof_type *type = &s->sums.types[i];
         const struct sample_set *set = sample_set_get(s->sums.sets, type->set);
         unsigned number = set->types[type->index];
@@ -439,6 +486,21 @@ static void put_types(struct state *s)
                  : unit == UNIT_BYTES ? "bytes"
                                       : "count");
     }
+}
+
+static void put_types(struct state *s)
+{
+    put_type(s, PP_SAMPLE_TYPE, "samples", "count");
+    put_type(s, PP_SAMPLE_TYPE, "cpu", "nanoseconds");
+    put_type(s, PP_SAMPLE_TYPE, "wall", "nanoseconds");
+    put_type(s, PP_SAMPLE_TYPE, "off-cpu", "nanoseconds");
+    put_other_types(s);
+    if (!s->sums.memory)
+        return;
+    put_type(s, PP_SAMPLE_TYPE, "alloc_objects", "count");
+    put_type(s, PP_SAMPLE_TYPE, "alloc_space", "bytes");
+    put_type(s, PP_SAMPLE_TYPE, "inuse_objects", "count");
+    put_type(s, PP_SAMPLE_TYPE, "inuse_space", "bytes");
 }
 
 static void put_comment(void *context, const struct fact *fact)
@@ -459,7 +521,7 @@ static void put_times(struct state *s)
     const struct trace_session *session = trace_session_get(s->trace);
     uint32_t hertz = trace_sampling_get(s->trace)->frequency_hz;
     int64_t duration_ns = session_end_ns(s->trace) - trace_begin_ns(s->trace);
-    uint64_t default_type = number_word(s, "cpu");
+    uint64_t default_type = number_word(s, s->sums.memory ? "inuse_space" : "cpu");
     proto_int(&s->message, PP_TIME, session->begin_realtime_ns);
     proto_int(&s->message, PP_DURATION, duration_ns > 0 ? duration_ns : 0);
     proto_uint(&s->message, PP_DEFAULT_TYPE, default_type);
@@ -534,7 +596,7 @@ static const struct option_spec options[] = {
 const struct exporter export_pprof = {
     .name = "pprof",
     .extension = ".pb.gz",
-    .summary = "samples, CPU time, waits and other values by stack, for pprof",
+    .summary = "samples, CPU time, waits, memory and other values by stack, for pprof",
     .carries = "stacks of samples and waits, with ranges as labels",
     .viewer = "with go tool pprof",
     .lacks = EXPORT_LACKS_EVENTS,
