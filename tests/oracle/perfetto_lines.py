@@ -19,7 +19,7 @@ EVENT_NAMES, CATEGORIES, ANNOTATION_NAMES, LOG_BODIES = 2, 1, 3, 20
 FUNCTION_NAMES, FRAMES, CALLSTACKS, MAPPING_PATHS, MAPPINGS, KERNEL_SYMBOLS = 5, 6, 7, 17, 19, 26
 MONOTONIC = 3
 EVENT_KNOWN = {3, 4, 9, 10, 11, 21, 22, 23, 30, 44, 47, 48}
-PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 44, 45, 54, 58, 59, 60, 117}
+PACKET_KNOWN = {1, 6, 8, 10, 11, 12, 13, 37, 44, 45, 54, 58, 59, 60, 117}
 
 
 class Message(dict):
@@ -79,6 +79,34 @@ class Sequence:
         return text(one(entry, 2, b"")) if entry else f"!unknown {iid}"
 
 
+def by_number(parts):
+    """Interned messages by number, which are once in a packet."""
+    values = [message(data) for data in parts]
+    found = {one(entry, 1): entry for entry in values}
+    if len(found) != len(values):
+        raise ValueError("a number is interned twice")
+    return found
+
+
+def heap_lines(profile):
+    """Dumps of memory: a line for each stack of a process."""
+    strings, frames, stacks, mappings = (by_number(profile[number]) for number in (1, 2, 3, 4))
+
+    def frame(iid):
+        values = frames[iid]
+        paths = [text(one(strings[path], 2)) for path in mappings[one(values, 3)][7]]
+        name = text(one(strings[one(values, 2)], 2))
+        return f"{name}@{'/'.join(paths)}+{one(values, 4):x}"
+
+    for data in profile[5]:
+        dump = message(data)
+        for sample in map(message, dump[2]):
+            names = [frame(iid) for iid in stacks[one(sample, 1)][2]]
+            counts = " ".join(str(one(sample, number)) for number in (2, 5, 3, 6))
+            place = f"{text(one(dump, 11))} {one(dump, 1)}"
+            yield f"{one(dump, 9)} {place} {counts} {' < '.join(names)}"
+
+
 class Reader:
     """Packets in the order of the file."""
 
@@ -115,6 +143,8 @@ class Reader:
             sequence.thread = f"{one(values, 1)}:{one(values, 2)}"
         for data in packet[54]:
             self.samples(sequence, message(data))
+        for data in packet[37]:
+            self.lines += heap_lines(message(data))
         for data in packet[117]:
             self.lines.append(f"{time} task {shown(message(data))}")
         for data in packet[1]:

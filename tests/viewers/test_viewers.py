@@ -16,13 +16,14 @@ import dot_files
 import firefox_files
 import nsys_files
 import otlp_files
+import perfetto_heap_files
 import pprof_files
 import recordings
 import speedscope_files
 import table_files
 
 FORMATS = (speedscope_files, pprof_files, table_files, dot_files, firefox_files,
-           nsys_files, otlp_files, ctf_files)
+           nsys_files, otlp_files, ctf_files, perfetto_heap_files)
 
 
 def check_all(form, paths):

@@ -12,6 +12,7 @@
 #include "flame_chart.h"
 #include "perfetto_counters.h"
 #include "perfetto_fields.h"
+#include "perfetto_heap.h"
 #include "perfetto_rows.h"
 #include "perfetto_samples.h"
 #include "perfetto_sequence.h"
@@ -32,6 +33,7 @@ struct state {
     struct perfetto_groups groups;
     struct flow_arrows flows;
     struct perfetto_samples samples;
+    struct perfetto_heap heap;
     struct sample_order order; /* before the sinks below */
     struct perfetto_states states;
     struct perfetto_chart chart;
@@ -74,6 +76,8 @@ static int begin_samples(struct state *s, const struct export_job *job)
         error = begin_waits(s, job, number + 1);
     if (!error && s->has_chart)
         error = perfetto_chart_init(&s->chart, &s->tracks, job, number + 2);
+    if (!error)
+        error = perfetto_heap_init(&s->heap, &s->tracks, job, number + 3);
     return error;
 }
 
@@ -291,6 +295,8 @@ static int take_sample(struct state *s, const struct sample *sample)
     int error = 0;
     if (sample_role(trace_sets_get(s->px.trace), sample) == SAMPLE_ROLE_CPU)
         error = perfetto_samples_put(&s->samples, sample);
+    if (!error)
+        error = perfetto_heap_put(&s->heap, sample);
     return error ? error : sample_order_add(&s->order, sample);
 }
 
@@ -362,6 +368,8 @@ static int end(void *state)
     if (!error)
         error = perfetto_samples_finish(&s->samples);
     if (!error)
+        error = perfetto_heap_finish(&s->heap);
+    if (!error)
         error = sample_order_finish(&s->order);
     if (!error && s->has_rows)
         error = thread_states_finish(&s->rows.states);
@@ -385,6 +393,7 @@ static void destroy(void *state)
     flow_arrows_fini(&s->flows);
     export_keys_fini(&s->px.keys);
     perfetto_samples_fini(&s->samples);
+    perfetto_heap_fini(&s->heap);
     sample_order_fini(&s->order);
     perfetto_states_fini(&s->states);
     perfetto_chart_fini(&s->chart);
@@ -410,7 +419,7 @@ const struct exporter export_perfetto = {
     .name = "perfetto",
     .extension = ".pftrace",
     .summary = "native Perfetto trace (protobuf), for ui.perfetto.dev",
-    .carries = "ranges, calls, marks, counters, flows, samples, thread states",
+    .carries = "ranges, calls, marks, counters, flows, samples, memory, thread states",
     .viewer = "at ui.perfetto.dev",
     .tells_missing = true,
     .options = options,

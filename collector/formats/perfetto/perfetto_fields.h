@@ -18,6 +18,7 @@ enum perfetto_field {
     PX_PACKET_TRACK_EVENT = 11,
     PX_PACKET_INTERNED_DATA = 12,
     PX_PACKET_SEQUENCE_FLAGS = 13,
+    PX_PACKET_PROFILE = 37, /* ProfilePacket: memory */
     PX_PACKET_THREAD_DESCRIPTOR = 44,
     PX_PACKET_SYSTEM_INFO = 45,
     PX_PACKET_STREAMING_PROFILE = 54,
@@ -121,6 +122,21 @@ enum perfetto_field {
     PX_PROFILE_CALLSTACK = 1,
     PX_PROFILE_TIMESTAMP_DELTA_US = 2,
 
+    PX_HEAP_STRINGS = 1, /* ProfilePacket; iids as in interned data */
+    PX_HEAP_FRAMES = 2,
+    PX_HEAP_CALLSTACKS = 3,
+    PX_HEAP_MAPPINGS = 4,
+    PX_HEAP_DUMPS = 5, /* ProcessHeapSamples */
+    PX_HEAP_DUMP_PID = 1,
+    PX_HEAP_DUMP_SAMPLES = 2,
+    PX_HEAP_DUMP_TIMESTAMP = 9,
+    PX_HEAP_DUMP_NAME = 11,
+    PX_HEAP_SAMPLE_CALLSTACK = 1,
+    PX_HEAP_SAMPLE_ALLOCATED = 2, /* until then, as all four */
+    PX_HEAP_SAMPLE_FREED = 3,
+    PX_HEAP_SAMPLE_ALLOC_COUNT = 5,
+    PX_HEAP_SAMPLE_FREE_COUNT = 6,
+
     PX_TASK_CPU = 1,
     PX_TASK_TID = 3,
     PX_TASK_STATE = 4,
@@ -156,6 +172,7 @@ enum perfetto_event_type {
 enum perfetto_clock {
     PX_CLOCK_REALTIME = 1,
     PX_CLOCK_MONOTONIC = 3,
+    PX_CLOCK_MONOTONIC_COARSE = 4,
     PX_CLOCK_MONOTONIC_RAW = 5,
     PX_CLOCK_SEQUENCE = 64, /* the first number that belongs to a sequence */
 };
