@@ -191,6 +191,33 @@ with pyannot.annotate("load"):
 
 
 @case
+def pprof_has_allocated_and_held_bytes(home):
+    recording = record(home, f"""
+def hold(): return [bytes({BLOCK}) for _ in range(20000)]
+def churn():
+    for _ in range(40000):
+        bytes({BLOCK})
+kept = hold()
+churn()
+""")
+    if not shutil.which("go"):
+        raise Skip("no go")
+    profile = home.work / "memory.pb.gz"
+    home.annot("export", "-f", "pprof", "-o", profile, recording).ok()
+
+    def flat(kind, name):
+        done = home.run("go", "tool", "pprof", "-top", "-cum", "-unit=B", "-nodecount=1000",
+                        f"-sample_index={kind}", profile).ok()
+        rows = [line.split() for line in done.out.decode().splitlines()]
+        cells = [row[3] for row in rows if len(row) > 5 and row[5] == name]
+        return int(cells[0].rstrip("B")) if cells else 0
+
+    near(flat("alloc_space", "hold"), 20000 * SIZE, "alloc_space of hold")
+    near(flat("alloc_space", "churn"), 40000 * SIZE, "alloc_space of churn")
+    check(flat("inuse_space", "churn") < 5 * RATE, "inuse_space of churn")
+
+
+@case
 def a_preloaded_allocator_is_seen(home):
     found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     names = ("libjemalloc.so", "libmimalloc.so", "libtcmalloc")
