@@ -2,15 +2,19 @@
 /* Queries to the kernel: clocks, small files, facts of processes. */
 #include "clock_now.h"
 #include "file_io.h"
+#include "memory_group.h"
 #include "proc_info.h"
 #include "test.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -177,4 +181,78 @@ TEST(processes_of_others_are_told_apart)
     if (stat("/proc/1", &first) != 0 || first.st_uid == geteuid())
         test_skip("no process of another user is seen");
     CHECK_INT(proc_check_owner(1), -EPERM);
+}
+
+/* ---- Memory control groups ------------------------------------------------------------------- */
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = length > 0 ? fopen(path, "w") : NULL;
+    CHECK(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Makes a folder like that of a mounted file system of groups: a/b, with a limit of `a` only. */
+static void make_groups(const char *folder, bool unified)
+{
+    char path[512];
+    CHECK(mkdir(folder, 0700) == 0);
+    snprintf(path, sizeof(path), "%s/a", folder);
+    CHECK(mkdir(path, 0700) == 0);
+    write_file(path, unified ? "memory.max" : "memory.limit_in_bytes", "5000000\n");
+    write_file(path, unified ? "memory.current" : "memory.usage_in_bytes", "123456\n");
+    snprintf(path, sizeof(path), "%s/a/b", folder);
+    CHECK(mkdir(path, 0700) == 0);
+    write_file(path, unified ? "memory.max" : "memory.limit_in_bytes",
+               unified ? "max\n" : "9223372036854771712\n");
+    write_file(path, unified ? "memory.events" : "memory.oom_control",
+               unified ? "low 0\noom 9\noom_kill 3\noom_group_kill 0\n"
+                       : "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+}
+
+static void check_groups(const char *name, const char *groups, const char *mount, bool unified)
+{
+    char folder[256], mounts[512];
+    struct memory_group group;
+    uint64_t used = 0, limit = 0, kills = 0;
+    snprintf(folder, sizeof(folder), "%s/%s", test_directory(), name);
+    make_groups(folder, unified);
+    snprintf(mounts, sizeof(mounts), mount, folder);
+    memory_group_find(groups, mounts, &group);
+    CHECK_INT(group.unified, unified);
+    CHECK_STR(group.own + strlen(folder), "/a/b");
+    CHECK_STR(group.limiting + strlen(folder), "/a");
+    CHECK_INT(memory_group_use(&group, &used, &limit), 0);
+    CHECK_INT(used, 123456);
+    CHECK_INT(limit, 5000000);
+    CHECK_INT(memory_group_kills(&group, &kills), 0);
+    CHECK_INT(kills, 3);
+}
+
+TEST(the_smallest_limit_around_a_process_is_found_in_both_versions_of_cgroups)
+{
+    check_groups("one", "9:name=systemd:/\n4:cpuset,memory:/a/b\n0::/\n",
+                 "31 23 0:28 / /x rw - tmpfs tmpfs rw\n"
+                 "33 31 0:30 / /y rw - cgroup cgroup rw,cpu\n"
+                 "35 31 0:32 / %s rw,relatime shared:1 - cgroup cgroup rw,memory\n",
+                 false);
+    check_groups("two", "0::/a/b\n", "41 31 0:38 / %s rw,relatime - cgroup2 cgroup2 rw\n", true);
+    /* The mount of a container shows a part of the hierarchy. */
+    check_groups("part", "0::/box/7/a/b\n", "41 31 0:38 /box/7 %s rw - cgroup2 cgroup2 rw\n", true);
+}
+
+TEST(a_process_outside_of_the_mounted_groups_has_no_limit)
+{
+    struct memory_group group;
+    uint64_t used, limit;
+    memory_group_find("0::/../other\n", "41 31 0:38 / /nowhere rw - cgroup2 cgroup2 rw\n", &group);
+    CHECK_STR(group.own, "/nowhere");
+    CHECK_INT(memory_group_use(&group, &used, &limit), -ENODATA);
+    memory_group_find("", "", &group);
+    CHECK_INT(group.own[0], 0);
+    memory_group_find("4:memory\n::\n7", "1 2 3\n - \n", &group);
+    CHECK_INT(group.own[0], 0);
 }
