@@ -207,8 +207,9 @@ struct batch_source {
     uint32_t end_offset;
 };
 
-/* Events of one thread, in time order; of a declared stream, EVENT_SPANs in any order. The maker of
- * the batch owns `events` and `args`; they are valid until the receiving call returns. */
+/* Events of one thread, in time order; of a declared stream, EVENT_SPANs, and EVENT_COUNTERs of an
+ * outside observer, in any order. The maker of the batch owns `events` and `args`; they are valid
+ * until the receiving call returns. */
 struct event_batch {
     uint32_t thread;
     uint32_t count;

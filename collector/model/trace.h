@@ -73,6 +73,7 @@ enum observer {
     OBSERVER_IMPORTER = 14,
     OBSERVER_INHERITED = 15, /* a copy of a range of another thread that submitted the work done
                               * inside of it: it refers to that range and is not counted */
+    OBSERVER_MEMORY = 16, /* the collector's counters of the memory of processes; never a program */
 };
 
 /* "program", "gc", ...: constant text; "unknown" for those of later versions. */
@@ -388,6 +389,18 @@ enum fact_kind {
 #define TRACE_FACT_OVERWRITE "processes that overwrote their oldest records"
 #define TRACE_FACT_WAIT      "processes that waited for room in their buffers"
 #define TRACE_FACT_SMALL     "processes with a smaller buffer because of ulimit -v or ulimit -f"
+
+/* Names of the counters of OBSERVER_MEMORY of each process, in bytes: blocks that it has allocated
+ * since the recording began and not freed, an estimate; its resident memory; the part of that which
+ * maps files or is shared. */
+#define TRACE_COUNTER_HEAP_LIVE "heap live"
+#define TRACE_COUNTER_RSS       "RSS"
+#define TRACE_COUNTER_RSS_FILES "RSS of files"
+
+/* FACT_COUNTs of processes that the kernel killed, during the recording, for lack of memory: in the
+ * memory control groups of recorded processes, and on the whole machine (these included). */
+#define TRACE_FACT_GROUP_KILLS  "processes killed at the memory limit of their cgroup"
+#define TRACE_FACT_MEMORY_KILLS "processes that the kernel killed for lack of memory"
 
 /* Prefix of the FACT_LOSS of processes that may have run on after their recording ended; the time
  * follows it. */

@@ -567,6 +567,7 @@ const char *observer_name(unsigned observer)
         [OBSERVER_CUPTI] = "cupti",
         [OBSERVER_IMPORTER] = "importer",
         [OBSERVER_INHERITED] = "inherited",
+        [OBSERVER_MEMORY] = "memory",
     };
     return observer < sizeof(names) / sizeof(*names) ? names[observer] : "unknown";
 }

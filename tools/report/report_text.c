@@ -12,6 +12,8 @@
 #include "text.h"
 #include "volumes.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -332,25 +334,57 @@ int report_text(const struct report *report, const struct report_view *view)
 
 /* ---- The end of the command ------------------------------------------------------------------ */
 
-size_t command_ending(const struct trace *trace, char *buffer, size_t size)
+static void add_ending(const struct trace *trace, struct text *text)
 {
     enum { COMMAND_WIDTH = 60 };
 
     const struct trace_session *session = trace_session_get(trace);
-    struct text text = text_init(buffer, size);
     int status = session->command_status;
     char command[4 * COMMAND_WIDTH + 4];
     if (!session->command || status == -1 || status == 0 ||
         !(WIFEXITED(status) || WIFSIGNALED(status)))
-        return 0;
+        return;
     term_shorten(trace_string(trace, session->command)->bytes, COMMAND_WIDTH, command,
                  sizeof(command));
     if (WIFEXITED(status)) {
-        text_format(&text, "%s ended with exit status %d.", command, WEXITSTATUS(status));
-        return text.length;
+        text_format(text, "%s ended with exit status %d.", command, WEXITSTATUS(status));
+        return;
     }
     const char *name = sigabbrev_np(WTERMSIG(status));
-    text_format(&text, "%s was killed by signal %d", command, WTERMSIG(status));
-    text_format(&text, name ? " (SIG%s)." : ".", name);
+    text_format(text, "%s was killed by signal %d", command, WTERMSIG(status));
+    text_format(text, name ? " (SIG%s)." : ".", name);
+}
+
+static bool any_killed(const struct trace *trace)
+{
+    for (uint32_t i = 0; i < trace_process_count(trace); i++) {
+        const struct trace_process *process = trace_process_get(trace, i);
+        if (process->end == PROCESS_SIGNALED && process->end_value == SIGKILL)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel's count for the whole machine says something only if a recorded process was killed. */
+static void add_memory_kills(const struct trace *trace, struct text *text)
+{
+    uint64_t in_groups = trace_fact_value(trace, TRACE_FACT_GROUP_KILLS);
+    uint64_t all = trace_fact_value(trace, TRACE_FACT_MEMORY_KILLS);
+    uint64_t count = in_groups ? in_groups : any_killed(trace) ? all : 0;
+    if (count == 0)
+        return;
+    text_format(text, "%sThe kernel killed %" PRIu64 " process%s ", text->length ? " " : "", count,
+                count == 1 ? "" : "es");
+    if (in_groups)
+        text_format(text, "at the memory limit of %s cgroup.", count == 1 ? "its" : "their");
+    else
+        text_format(text, "of this machine for lack of memory.");
+}
+
+size_t command_ending(const struct trace *trace, char *buffer, size_t size)
+{
+    struct text text = text_init(buffer, size);
+    add_ending(trace, &text);
+    add_memory_kills(trace, &text);
     return text.length;
 }

@@ -22,8 +22,8 @@ struct report_view {
     bool color;
 };
 
-/* "python3 a.py ended with exit status 1." Empty, returning 0, if the end is unknown or was a
- * success. */
+/* "python3 a.py ended with exit status 1.", and how many processes the kernel killed for lack of
+ * memory, if that was observed. Empty, returning 0, if there is nothing to report. */
 size_t command_ending(const struct trace *trace, char *buffer, size_t size);
 
 /* Prints all tables: 0 or -ENOMEM. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements heap_blocks.h: a map from numbers to places in an array; free places are reused. */
+/* Implements heap_blocks.h: a map from numbers to places in an array; free places are reused. The
+ * first value of a sample is its bytes. */
 #include "heap_blocks.h"
 
 #include "hash_map.h"
@@ -13,7 +14,29 @@ struct heap_blocks {
     struct map64 places; /* number -> index in `samples` */
     VEC(struct queued_sample) samples;
     VEC(size_t) unused;
+    struct heap_level last, most; /* most: since the last heap_blocks_level */
+    bool changed;
 };
+
+static void change(struct heap_blocks *blocks, int64_t bytes, uint64_t time_ns)
+{
+    blocks->last.bytes += bytes;
+    blocks->last.time_ns = time_ns;
+    blocks->changed = true;
+    if (blocks->last.bytes > blocks->most.bytes)
+        blocks->most = blocks->last;
+}
+
+bool heap_blocks_level(struct heap_blocks *blocks, struct heap_level *ret_most,
+                       struct heap_level *ret_last)
+{
+    if (!blocks || !blocks->changed)
+        return false;
+    *ret_most = blocks->most;
+    *ret_last = blocks->most = blocks->last;
+    blocks->changed = false;
+    return true;
+}
 
 static int place_find(struct heap_blocks *blocks, size_t *ret_place)
 {
@@ -31,8 +54,11 @@ int heap_blocks_add(struct heap_blocks **blocks, uint64_t number,
     size_t place;
     if (!*blocks)
         *blocks = calloc(1, sizeof(**blocks));
-    if (!*blocks || number == 0)
-        return *blocks ? 0 : -ENOMEM;
+    if (!*blocks)
+        return -ENOMEM;
+    change(*blocks, sample->values[0], (uint64_t)sample->sample.time_ns);
+    if (number == 0)
+        return 0;
     int error = place_find(*blocks, &place);
     if (error)
         return error;
@@ -40,12 +66,14 @@ int heap_blocks_add(struct heap_blocks **blocks, uint64_t number,
     return map64_put(&(*blocks)->places, number, place);
 }
 
-bool heap_blocks_take(struct heap_blocks *blocks, uint64_t number, struct queued_sample *ret_sample)
+bool heap_blocks_take(struct heap_blocks *blocks, uint64_t number, uint64_t time_ns,
+                      struct queued_sample *ret_sample)
 {
     uint64_t place;
     if (!blocks || number == 0 || !map64_take(&blocks->places, number, &place))
         return false;
     *ret_sample = blocks->samples.items[place];
+    change(blocks, -ret_sample->values[0], time_ns);
     (void)vec_push(&blocks->unused, (size_t)place); /* without memory the place stays unused */
     return true;
 }

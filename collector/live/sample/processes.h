@@ -13,6 +13,7 @@
 #include "perf_ring.h"
 #include "python_runtime.h"
 #include "sampler_abi.h"
+#include "sampler_memory.h"
 #include "symbolizer.h"
 #include "vec.h"
 
@@ -89,7 +90,8 @@ struct sampled {
     struct sampled_ranges inherited;
     struct wide_map threads;    /* tid and start -> ordinal in the trace + 1 */
     struct heap_blocks *blocks; /* sampled and not freed; NULL: none so far */
-    bool active;                /* reported to the registry as having done something */
+    struct memory_shown memory;
+    bool active; /* reported to the registry as having done something */
 };
 
 struct processes {

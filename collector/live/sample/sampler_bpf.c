@@ -88,6 +88,7 @@ static void bpf_destroy(void *state)
     address_frames_fini(&sampler->names);
     python_finder_fini(&sampler->finder);
     processes_fini(&sampler->processes);
+    sampler_end_memory(sampler);
     spaces_fini(&sampler->spaces);
     modules_fini(&sampler->modules);
     symbolizer_destroy(sampler->names.symbolizer);
@@ -185,6 +186,7 @@ static int open_parts(struct bpf_sampler *sampler)
         sampler_watch_launches(sampler);
     if (!error)
         sampler_watch_heap(sampler);
+    sampler_begin_memory(sampler);
     return error;
 }
 
@@ -418,6 +420,8 @@ static int bpf_step(void *state)
     sampler_sweep(sampler);
     if (!error)
         error = write_facts(sampler);
+    if (!error)
+        error = sampler_step_memory(sampler, false);
     int sent = sample_queue_flush(&sampler->queue, sampler->now_ns, false);
     if (!error)
         error = sampler_step_probes(sampler);
@@ -501,6 +505,8 @@ static int bpf_finish(void *state)
     int stepped = last_steps(sampler);
     if (!error)
         error = stepped;
+    if (!error)
+        error = sampler_step_memory(sampler, true);
     if (!error)
         error = sampler_finish_probes(sampler);
     if (!error && sampler->options.off_cpu)

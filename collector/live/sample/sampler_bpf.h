@@ -16,6 +16,7 @@
 #include "sampler.h"
 #include "sampler_asleep.h"
 #include "sampler_heap.h"
+#include "sampler_memory.h"
 #include "sampler_probes.h"
 #include "sampler_rung.h"
 #include "spaces.h"
@@ -62,6 +63,7 @@ struct bpf_sampler {
     struct asleep_threads asleep;
     struct launch_watch launches;
     struct heap_watch heap;
+    struct memory_watch memory;
     struct probes probes;
     struct sampler_counts counts;
     struct pace pace;

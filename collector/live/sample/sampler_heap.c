@@ -118,7 +118,8 @@ int sampler_take_freed(struct bpf_sampler *sampler, const struct sampler_freed *
 {
     const struct sampled *process = processes_find(&sampler->processes, record->head.pid);
     struct queued_sample sample;
-    if (!process || !heap_blocks_take(process->blocks, record->block, &sample)) {
+    if (!process ||
+        !heap_blocks_take(process->blocks, record->block, record->head.time_ns, &sample)) {
         sampler->heap.unknown++;
         return 0;
     }

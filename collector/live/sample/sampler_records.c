@@ -12,6 +12,7 @@
 #include "sampler_asleep.h"
 #include "sampler_bpf.h"
 #include "sampler_heap.h"
+#include "sampler_memory.h"
 #include "sampler_probes.h"
 #include "sampler_stacks.h"
 #include "sampler_upkeep.h"
@@ -193,12 +194,15 @@ int sampler_begin_image(struct bpf_sampler *sampler, struct sampled *process,
                         const struct image_report *image)
 {
     bool is_listed = process->fresh_list; /* then it may be published already */
+    int error = sampler_end_image_memory(sampler, process, image->time_ns);
+    if (error)
+        return error;
     sampler->unpublished = true;
     sampled_exec(&sampler->processes, process, sampler->now_ns, sampler->step);
     process->exec_ns = image->time_ns;
     process->image = image->number;
     process->space_floor = is_listed ? process->fresh_floor : sampler->spaces.last_number;
-    int error = is_listed ? 0 : sampled_read_maps(process, &sampler->modules);
+    error = is_listed ? 0 : sampled_read_maps(process, &sampler->modules);
     if (error == -ENOMEM)
         return error;
     sampler->counts.maps_unread += error != 0;
@@ -236,6 +240,10 @@ static int take_exit(struct bpf_sampler *sampler, const struct sampler_exit *exi
     char comm[17];
     uint64_t gone;
     int error = sampler_end_probed(sampler, &exit->head, exit->last != 0);
+    if (error)
+        return error;
+    if (process && exit->last && !process->exited)
+        error = sampler_end_image_memory(sampler, process, exit->head.time_ns);
     if (error)
         return error;
     copy_comm(comm, exit->comm);

@@ -70,6 +70,7 @@ void sampler_end_unreported(struct bpf_sampler *sampler, struct sampled *process
 {
     struct lives_task task = task_of(process);
     sampler->counts.ends_unreported += !process->foreign;
+    (void)sampler_end_image_memory(sampler, process, time_ns); /* else its last values stay */
     process->exited = true;
     process->exit_step = sampler->step;
     lives_exit(sampler->options.lives, &task, (int64_t)time_ns, true, LIVES_STATUS_UNKNOWN);
@@ -513,6 +514,8 @@ int sampler_write_facts(struct bpf_sampler *sampler)
         error = sampler_write_launches(sampler, counters);
     if (!error)
         error = sampler_write_heap(sampler, counters);
+    if (!error)
+        error = sampler_write_memory(sampler);
     if (!error)
         error = sampler_write_probes(sampler);
     if (!error && bpf_program_user_is_unsafe())

@@ -161,10 +161,11 @@ static int put(struct own_spans *own, held_list *list, struct held held, const s
     return 0;
 }
 
+/* Counters of a late stream are not in the order of the thread either. */
 static int take_event(struct own_spans *own, struct own_lane *lane, const struct event *event,
-                      const struct args *args)
+                      const struct args *args, bool late)
 {
-    if (event->kind == EVENT_SPAN) {
+    if (event->kind == EVENT_SPAN || (late && event->kind == EVENT_COUNTER)) {
         lane->unsorted = true;
         return put(own, &lane->spans, place_span(own, lane, event), args);
     }
@@ -178,7 +179,7 @@ int own_spans_take(struct own_spans *own, const struct event_batch *batch)
     int error = lane ? 0 : -ENOMEM;
     for (uint32_t i = 0; !error && i < batch->count; i++) {
         const struct args args = event_args(batch, &batch->events[i]);
-        error = take_event(own, lane, &batch->events[i], &args);
+        error = take_event(own, lane, &batch->events[i], &args, batch->late != 0);
     }
     return error;
 }

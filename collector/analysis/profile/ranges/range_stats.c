@@ -258,9 +258,17 @@ static double number_of(const struct event *event)
     }
 }
 
+/* Counters of the memory of processes have a table of their own. */
+static bool is_of_memory(const struct trace *trace, const struct event *event)
+{
+    return event->scope != 0 && trace_scope(trace, event->scope)->observer == OBSERVER_MEMORY;
+}
+
 static int take_counter(struct range_stats *stats, const struct event *event)
 {
     struct range_row *row;
+    if (is_of_memory(stats->trace, event))
+        return 0;
     int rc = range_flat_row(stats, RANGE_COUNTER, event, &row);
     if (rc < 0)
         return rc;

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Counters of `annot record --memory`: live bytes, resident memory and control groups over time,
+against programs that know them and against their own reading of /proc.
+"""
+
+import json
+import math
+import os
+import pathlib
+import sys
+
+from harness import Skip, case, check, equal, main
+
+RATE = 512 * 1024
+MIB = 1 << 20
+PYTHON = os.environ.get("ANNOT_TEST_PYTHON", sys.executable)
+LOG = """
+import os, time, sys
+kept = []
+def log(held):
+    time.sleep(0.3)  # longer than a round of the collector
+    rss = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    print(os.getpid(), time.clock_gettime_ns(time.CLOCK_MONOTONIC), held, rss, flush=True)
+"""
+
+
+def record(home, text, *options, status=0, before=()):
+    script = home.work / "program.py"
+    script.write_text(LOG + text)
+    recording = home.work / "memory.annot"
+    done = home.annot("record", "--memory", "--force", *options, "-o", recording, "--", *before,
+                      PYTHON, script, env={"ANNOT_PYTHON": "default"})
+    if b"needs eBPF" in done.err:
+        raise Skip("no eBPF here")
+    equal(done.status, status, f"exit status ({done.err.decode()})")
+    lines = done.out.decode().split("\n")
+    return recording, [[int(word) for word in line.split()] for line in lines if line]
+
+
+def query(home, recording, sql):
+    done = home.annot("query", "--json", recording, sql).ok()
+    return [json.loads(line) for line in done.out.decode().splitlines()]
+
+
+def counters(home, recording):
+    """{(pid, name): [(time, value), ...]}, in order of time since the machine's start."""
+    info = json.loads(home.annot("info", "--json", recording).ok().out)
+    begin = info["begin_monotonic_ns"]
+    found = {}
+    for row in query(home, recording, """select pid, name, time_ns, value, unit, observer, domain
+                                         from counters order by time_ns"""):
+        equal((row["unit"], row["observer"], row["domain"]), ("bytes", "memory", "memory"), row)
+        found.setdefault((row["pid"], row["name"]), []).append(
+            (row["time_ns"] + begin, row["value"]))
+    return found
+
+
+def value_at(values, time_ns):
+    return [value for at, value in values if at <= time_ns][-1]
+
+
+def near(found, truth, what):
+    allowed = 5 * math.sqrt(RATE * truth) + 6 * MIB  # the interpreter has some
+    check(abs(found - truth) <= allowed, f"{what}: {found / 1e6:.1f} MB, not {truth / 1e6:.1f} MB")
+
+
+def check_log(found, log):
+    for pid, time_ns, held, rss in log:
+        near(value_at(found[pid, "heap live"], time_ns), held, "heap live")
+        shown = value_at(found[pid, "RSS"], time_ns)
+        check(abs(shown - rss) <= 2 * MIB, f"RSS {shown}, not {rss}")
+
+
+@case
+def live_bytes_and_rss_are_those_of_the_program_at_each_step(home):
+    recording, log = record(home, """
+for count in (20, 60, 40):
+    kept += [b"x" * (1 << 20) for _ in range(count)]
+    log(len(kept) << 20)
+del kept[30:]
+log(len(kept) << 20)
+""")
+    found = counters(home, recording)
+    check_log(found, log)
+    pid = log[0][0]
+    check(max(value for _, value in found[pid, "RSS"]) > 120 * MIB, "RSS without the kept blocks")
+    for name in ("heap live", "RSS", "RSS of files"):
+        equal(found[pid, name][-1][1], 0, f"{name} after the end")
+    check(0 < value_at(found[pid, "RSS of files"], log[0][1]) < 20 * MIB, "RSS of files")
+
+
+@case
+def a_peak_between_two_rounds_is_recorded(home):
+    recording, log = record(home, """
+for _ in range(3):
+    kept = [b"x" * (1 << 20) for _ in range(80)]
+    kept = []
+    log(0)
+""")
+    values = counters(home, recording)[log[0][0], "heap live"]
+    near(max(value for _, value in values), 80 * MIB, "the most live bytes")
+    near(value_at(values, log[-1][1]), 0, "live bytes between")
+
+
+@case
+def a_forked_child_has_counters_of_its_own(home):
+    recording, log = record(home, """
+kept = [b"x" * (1 << 20) for _ in range(50)]
+log(50 << 20)
+child = os.fork()
+if child == 0:
+    mine = [b"x" * (1 << 20) for _ in range(20)]
+    log(20 << 20)  # without the blocks of its parent; RSS has them
+    os._exit(0)
+os.waitpid(child, 0)
+log(50 << 20)
+""")
+    equal(len({row[0] for row in log}), 2, "processes")
+    check_log(counters(home, recording), log)
+
+
+@case
+def an_exec_begins_new_counters(home):
+    recording, log = record(home, """
+if len(sys.argv) == 1:
+    kept = [b"x" * (1 << 20) for _ in range(50)]
+    log(50 << 20)
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+kept = [b"x" * (1 << 20) for _ in range(10)]
+log(10 << 20)
+""")
+    equal(len({row[0] for row in log}), 1, "pids")
+    found = counters(home, recording)
+    check_log(found, log)
+    between = [value for at, value in found[log[0][0], "heap live"] if log[0][1] < at < log[1][1]]
+    check(0 in between, "the exec does not end the counter")
+
+
+@case
+def ranges_and_counters_of_one_thread_are_both_in_order(home):
+    recording, log = record(home, """
+import pyannot
+for _ in range(5):
+    with pyannot.annotate("step"):
+        kept += [b"x" * (1 << 20) for _ in range(10)]
+        log(len(kept) << 20)
+""")
+    check_log(counters(home, recording), log)
+    ranges = query(home, recording, """select name, depth, duration_ns from ranges
+                                       where name = 'step'""")
+    equal([(row["name"], row["depth"]) for row in ranges], [("step", 0)] * 5, "ranges")
+    check(all(row["duration_ns"] > 250e6 for row in ranges), f"durations: {ranges}")
+    done = home.annot("report", "--all", recording).ok()
+    check(b"heap live" not in done.out, "the report lists counters of memory with the program's")
+
+
+def make_group(limit):
+    """A control group with a limit, and a command that runs another one in it."""
+    name = f"annot-test-{os.getpid()}"
+    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                       ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(root) / name
+        try:
+            group.mkdir()
+            (group / file).write_text(str(limit))
+            return group
+        except OSError:
+            if group.is_dir():
+                group.rmdir()
+    raise Skip("no control group can be made here")
+
+
+def run_in(group):
+    return ["/bin/sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+
+@case
+def a_limited_control_group_is_recorded_with_its_limit(home):
+    group = make_group(200 * MIB)
+    try:
+        recording, log = record(home, """
+kept = [b"x" * (1 << 20) for _ in range(60)]
+log(60 << 20)
+""", before=run_in(group))
+    finally:
+        group.rmdir()
+    found = counters(home, recording)
+    pid, time_ns = log[0][:2]
+    equal(value_at(found[pid, "cgroup memory limit"], time_ns), 200 * MIB, "limit")
+    check(60 * MIB < value_at(found[pid, "cgroup memory"], time_ns) < 120 * MIB, "use")
+
+
+@case
+def a_kill_at_the_limit_is_counted(home):
+    group = make_group(100 * MIB)
+    try:
+        recording, _ = record(home, """
+kept = [b"x" * (1 << 20) for _ in range(50)]
+log(50 << 20)
+kept += [b"x" * (1 << 20) for _ in range(500)]
+""", before=run_in(group), status=-9)
+    finally:
+        group.rmdir()
+    info = home.annot("info", recording).ok().out.decode()
+    check("processes killed at the memory limit of their cgroup" in info, info)
+    report = " ".join(home.annot("report", recording).ok().out.decode().split())
+    check("The kernel killed 1 process at the memory limit of its cgroup." in report, report)
+
+
+main()
