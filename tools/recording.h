@@ -35,8 +35,8 @@ struct store_reader *recording_open(const char *path);
 /* The same for commands that keep the path or change the file: files of other tools are refused. */
 struct store_reader *recording_open_stored(const char *path);
 
-/* Results of line_profiler: recording_lprof.c, and other formats: recording_import.c. 1; 0: another
- * kind of file; -1: unreadable, after a printed message. */
+/* Results of line_profiler, and other formats. 1; 0: another kind of file; -1: unreadable, after a
+ * printed message. */
 int recording_open_lprof(const char *path, struct store_reader **ret_reader);
 int recording_open_import(const char *path, struct store_reader **ret_reader);
 

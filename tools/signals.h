@@ -7,10 +7,33 @@
 #ifndef ANNOT_SIGNALS_H
 #define ANNOT_SIGNALS_H
 
-#include "witness.h"
-
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A small process in annot's group that shows which signals were sent to the whole group.
+ *
+ * A signal does not carry whether it was sent to one process or to its group. Signals to the group
+ * are also pending in the witness, so a signal that the witness lacks was sent to annot alone.
+ * While annot is stopped, the witness continues it once the command runs again or has ended. It
+ * ends with annot. */
+
+struct witness {
+    pid_t pid; /* 0: not running */
+    int fd;
+    uint32_t asked; /* number of the last request for signals */
+};
+
+/* One signal, as signalfd reports it. */
+struct signal_sent {
+    int number, code;
+    pid_t sender;
+    uint64_t value;
+};
+
+enum { WITNESS_SIGNALS_MAX = 64 };
 
 enum { SIGNALS_FAULTS = 4 };
 

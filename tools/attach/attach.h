@@ -7,6 +7,9 @@
 #include "collector.h"
 #include "operands.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct attach_program {
     struct target target;
     int pidfd;      /* closed by attach_programs_fini */
@@ -79,5 +82,13 @@ int attach_inject(const struct pid_list *pids, bool needed);
 
 /* Prints why a process cannot be attached to, and returns the exit status. `error` is positive. */
 int attach_programs_fail(int32_t pid, int error);
+
+/* Searches the files that a program has mapped. */
+
+enum { ATTACH_IMAGE_SIZE = 256 };
+
+/* Returns true if a mapped file contains the name of the variable, as code compiled with NVTX or
+ * ITT does, and the first such file's name in `name`. */
+bool attach_image_with(int32_t pid, const char *variable, char name[ATTACH_IMAGE_SIZE]);
 
 #endif

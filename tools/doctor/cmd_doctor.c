@@ -2,8 +2,7 @@
 /* `annot doctor`: prints the capabilities of this machine, and commands that add missing ones. */
 #include "cmd.h"
 
-#include "doctor_gpu.h"
-#include "doctor_inject.h"
+#include "doctor.h"
 #include "doctor_machine.h"
 #include "doctor_python.h"
 #include "json_writer.h"

@@ -50,4 +50,12 @@ struct doctor_finding *doctor_add(struct doctor *doctor, enum doctor_group group
 void doctor_fact_number(struct doctor_finding *finding, const char *key, int64_t number);
 void doctor_fact_text(struct doctor_finding *finding, const char *key, const char *text);
 
+struct host_facts;
+
+/* Opens the driver's library and others in children. */
+void doctor_look_at_gpu(struct doctor *doctor, const struct host_facts *facts);
+
+/* Loads the injection library in a child. */
+void doctor_look_at_injection(struct doctor *doctor);
+
 #endif

@@ -3,7 +3,7 @@
  * most likely use and its version, NVML, and the permission to read a GPU's own counters. Libraries
  * are opened in a child process, so that neither they nor the effects of their constructors stay in
  * this one. A machine without a driver counts as complete. */
-#include "doctor_gpu.h"
+#include "doctor.h"
 
 #include "file_io.h"
 #include "gpu_faults.h"

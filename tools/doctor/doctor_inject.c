@@ -3,7 +3,7 @@
  * loaders do not report failures, so it is loaded in a child, which reports missing libraries and
  * missing room for thread-local storage. Also checks that a tool that is already set would be
  * chained. */
-#include "doctor_inject.h"
+#include "doctor.h"
 #include "record_inject.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,6 @@
  * Reads every record once to find damage, and counts the records themselves. */
 #include "cmd.h"
 #include "info.h"
-#include "info_json.h"
 #include "pass.h"
 #include "reader.h"
 #include "recording.h"

@@ -102,4 +102,16 @@ int info_print_lists(const struct info_options *options, const struct info_count
 /* Adds a member, if GPUs were recorded. */
 void info_put_gpu(const struct info_json *info, struct json_doc *doc);
 
+struct out_stream;
+
+struct info_json {
+    const struct info_options *options;
+    const struct store_reader *reader;
+    const struct info_counts *counts;
+    const struct info_sample_counts *samples;
+};
+
+/* Errors stick in the stream. */
+void info_print_json(const struct info_json *info, struct out_stream *out);
+
 #endif

@@ -2,7 +2,6 @@
 /* `annot info --json`: all content of the text as one object, with all entries of its lists,
  * including those that the text omits as minor. Moments are nanoseconds since the recording's
  * start, sizes bytes; names carry the unit. */
-#include "info_json.h"
 
 #include "info.h"
 #include "reader.h"

@@ -4,7 +4,6 @@
 #include "record_silent.h"
 
 #include "attach.h"
-#include "attach_images.h"
 #include "clock_now.h"
 #include "cmd.h"
 #include "proc_info.h"

@@ -4,7 +4,7 @@
 #include "report_data.h"
 #include "report_text.h"
 #include "top.h"
-#include "top_head.h"
+#include "top_draw.h"
 #include "top_screen.h"
 
 #include "clock_now.h"
