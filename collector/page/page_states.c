@@ -205,7 +205,7 @@ struct sink page_states_sink(struct page_states *states)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* As for the wall time (profile/wall_changes.c): main threads live as long as their process. */
+/* As for the wall time (profile/wall.c): main threads live as long as their process. */
 static struct thread_life life_of(const struct page_states *states, uint32_t ordinal)
 {
     const struct trace_thread *thread = trace_thread_get(states->trace, ordinal);

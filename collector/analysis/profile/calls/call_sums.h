@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The object of counted calls, and its parts: functions and paths (call_sums_paths.c), rows made of
- * them (call_sums_rows.c), and calls known from samples (call_sums_samples.c). For call_counts.c
- * and these only. Thread-safety: one thread per object. */
+/* The object of counted calls, and its parts: functions, paths and rows made of them
+ * (call_sums_rows.c), and calls known from samples (call_sums_samples.c). For call_counts.c and
+ * these only. Thread-safety: one thread per object. */
 #ifndef ANNOT_CALL_SUMS_H
 #define ANNOT_CALL_SUMS_H
 

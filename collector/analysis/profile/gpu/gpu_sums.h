@@ -10,7 +10,7 @@
 #include "gpu_stats.h"
 #include "gpu_stays.h"
 #include "hash_map.h"
-#include "range_kept.h"
+#include "range_rows.h"
 #include "vec.h"
 
 /* ---- Launches by path, and by name ----------------------------------------------------------- */
