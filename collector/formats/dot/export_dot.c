@@ -9,7 +9,6 @@
 #include "call_tree.h"
 #include "export.h"
 #include "export_facts.h"
-#include "export_tree.h"
 #include "hash_map.h"
 #include "number.h"
 #include "text.h"

@@ -4,7 +4,6 @@
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
-#include "export_tree.h"
 #include "flame_svg.h"
 #include "gpu_stacks.h"
 

@@ -8,7 +8,6 @@
 #include "call_label.h"
 #include "call_tree.h"
 #include "export.h"
-#include "export_tree.h"
 #include "json_writer.h"
 #include "text.h"
 #include "vec.h"

@@ -12,7 +12,6 @@
 #ifdef HAVE_SQLITE
 
 #include "export_facts.h"
-#include "export_tree.h"
 #include "stacks.h"
 
 #include <stdlib.h>

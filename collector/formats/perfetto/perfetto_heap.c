@@ -5,9 +5,9 @@
 #include "perfetto_heap.h"
 
 #include "call_label.h"
+#include "export.h"
 #include "export_facts.h"
 #include "export_ids.h"
-#include "export_tree.h"
 #include "heap_stats.h"
 #include "perfetto_fields.h"
 #include "perfetto_sequence.h"

@@ -5,7 +5,7 @@
 #include "perfetto_samples.h"
 
 #include "call_label.h"
-#include "export_tree.h"
+#include "export.h"
 #include "perfetto_fields.h"
 #include "perfetto_sequence.h"
 #include "perfetto_tracks.h"

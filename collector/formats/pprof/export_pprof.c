@@ -8,8 +8,8 @@
  * none. */
 #include "call_path.h"
 #include "chosen_frames.h"
+#include "export.h"
 #include "export_facts.h"
-#include "export_tree.h"
 #include "hash_map.h"
 #include "profile_frames.h"
 #include "sample.h"

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "out_stream.h"
 #include "pass.h"
+#include "sample_weight.h"
 
 /* For the output streams of exports. Measured: level 1 writes twice as fast and 15 % more; level 6
  * costs 35 % more time for 1 % less. */
@@ -191,5 +192,22 @@ const char *export_refuses(const struct exporter *exporter, const struct export_
  * pass go to `ret_counts`, which may be NULL. 0 or -errno. */
 int export_run(const struct exporter *exporter, const struct export_job *job,
                struct pass_counts *ret_counts);
+
+/* Stacks of samples selected by the options of an export: frames, groups, and trees of calls. */
+
+struct call_tree;
+struct export_job;
+struct export_options;
+struct sample;
+
+/* The choice of frames in the stacks of a timeline. */
+enum frame_choice export_frames(const struct export_options *options);
+
+/* An empty tree for the samples of a job with its options, and the weight that is added up: 0 or
+ * -errno. The second adds a sample, if it has that weight. */
+int export_tree_create(const struct export_job *job, enum frame_choice frames,
+                       struct sample_weight *ret_weight, struct call_tree **ret_tree);
+int export_tree_add(const struct export_job *job, struct sample_weight weight,
+                    struct call_tree *tree, const struct sample *sample);
 
 #endif

@@ -4,7 +4,7 @@
 #include "flame_chart.h"
 
 #include "call_label.h"
-#include "export_tree.h"
+#include "export.h"
 #include "stacks.h"
 #include "thread_states.h"
 #include "vec.h"

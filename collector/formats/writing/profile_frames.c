@@ -2,7 +2,7 @@
 /* See profile_frames.h. */
 #include "profile_frames.h"
 #include "code_owner.h"
-#include "export_tree.h"
+#include "export.h"
 #include "stacks.h"
 #include "text.h"
 
