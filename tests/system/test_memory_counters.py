@@ -91,6 +91,30 @@ log(len(kept) << 20)
 
 
 @case
+def the_report_separates_resident_memory_by_its_users(home):
+    """A heap full of holes: half of its blocks is freed, and no page of it."""
+    recording, log = record(home, """
+def fill(): return [b"%0480d" % i for i in range(240_000)]
+kept = fill()
+log(240_000 * (sys.getsizeof(kept[0]) + 8))
+del kept[::2]
+log(120_000 * (sys.getsizeof(kept[0]) + 8))
+os._exit(0)
+""")
+    done = home.annot("report", "--table", "process_memory", "--json", recording).ok()
+    rows = [row for row in json.loads(done.out)["process_memory"] if row["pid"] == log[0][0]]
+    equal([row["moment"] for row in rows], ["peak", "end"], "moments")
+    for row, (_, _, held, rss) in zip(rows, log):
+        near(row["heap_live_bytes"], held, row["moment"])
+        check(abs(row["rss_bytes"] - rss) <= 8 * MIB, f"RSS {row['rss_bytes']}, not {rss}")
+        rest = row["rss_bytes"] - row["rss_files_bytes"] - row["heap_live_bytes"]
+        equal(row.get("rss_rest_bytes"), rest if rest >= 0 else None, "rest")
+    check(rows[1]["rss_rest_bytes"] > 40 * MIB, f"rest at the end: {rows[1]}")
+    text = " ".join(home.annot("report", recording).ok().out.decode().split())
+    check("Resident memory of python" in text and "neither live blocks nor files" in text, text)
+
+
+@case
 def a_peak_between_two_rounds_is_recorded(home):
     recording, log = record(home, """
 for _ in range(3):
@@ -152,7 +176,7 @@ for _ in range(5):
     equal([(row["name"], row["depth"]) for row in ranges], [("step", 0)] * 5, "ranges")
     check(all(row["duration_ns"] > 250e6 for row in ranges), f"durations: {ranges}")
     done = home.annot("report", "--all", recording).ok()
-    check(b"heap live" not in done.out, "the report lists counters of memory with the program's")
+    check(b"memory:heap live" not in done.out, "counters of memory stand with the program's")
 
 
 def make_group(limit):

@@ -41,6 +41,18 @@ static void mark_ready(struct screen_text *text)
     text->mark_style = STYLE_BOLD ";" STYLE_READY;
 }
 
+/* The title of the table as a sentence. */
+static void put_resident(const struct screen *screen)
+{
+    const struct table *table = report_find(screen->report, "process_memory");
+    char buffer[HEADLINE_SIZE];
+    if (!table || !table->title)
+        return;
+    snprintf(buffer, sizeof(buffer), "%s.", table->title);
+    buffer[0] = 'R';
+    screen_put_wrapped(screen, STYLE_PLAIN, buffer, 0);
+}
+
 static void put_headline(const struct screen *screen)
 {
     char buffer[HEADLINE_SIZE];
@@ -59,6 +71,7 @@ static void put_headline(const struct screen *screen)
     }
     if (headline_gpu(screen->trace, screen->facts, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_BOLD, buffer, 0);
+    put_resident(screen);
     if (command_ending(screen->trace, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_LOSS, buffer, 0);
     if (screen->view->options->only[0]) {

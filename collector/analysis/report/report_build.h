@@ -24,9 +24,10 @@ struct report {
     struct loop_blocks *loops;
     struct awaits *awaits;
     struct gpu_stats *gpu;
-    struct calls *calls;             /* NULL: not recorded */
-    struct line_counts *line_counts; /* NULL: not recorded */
-    struct heap_stats *heap;         /* NULL: not recorded */
+    struct calls *calls;                   /* NULL: not recorded */
+    struct line_counts *line_counts;       /* NULL: not recorded */
+    struct heap_stats *heap;               /* NULL: not recorded */
+    struct process_memory *process_memory; /* NULL: not recorded */
     struct source_texts *texts;
     struct report_facts facts;
     struct table tables[REPORT_TABLES_MAX];

@@ -14,28 +14,36 @@ struct heap_blocks {
     struct map64 places; /* number -> index in `samples` */
     VEC(struct queued_sample) samples;
     VEC(size_t) unused;
-    struct heap_level last, most; /* most: since the last heap_blocks_level */
-    bool changed;
+    struct heap_levels levels;
+    bool waits; /* no change after the marked time has come */
 };
 
 static void change(struct heap_blocks *blocks, int64_t bytes, uint64_t time_ns)
 {
-    blocks->last.bytes += bytes;
-    blocks->last.time_ns = time_ns;
-    blocks->changed = true;
-    if (blocks->last.bytes > blocks->most.bytes)
-        blocks->most = blocks->last;
+    struct heap_levels *levels = &blocks->levels;
+    if (blocks->waits && time_ns > levels->marked.time_ns)
+        blocks->waits = false;
+    levels->last.bytes += bytes;
+    levels->last.time_ns = time_ns;
+    if (blocks->waits)
+        levels->marked.bytes = levels->last.bytes;
+    if (levels->last.bytes > levels->most.bytes)
+        levels->most = levels->last;
 }
 
-bool heap_blocks_level(struct heap_blocks *blocks, struct heap_level *ret_most,
-                       struct heap_level *ret_last)
+void heap_blocks_levels(struct heap_blocks *blocks, struct heap_levels *ret_levels)
 {
-    if (!blocks || !blocks->changed)
-        return false;
-    *ret_most = blocks->most;
-    *ret_last = blocks->most = blocks->last;
-    blocks->changed = false;
-    return true;
+    *ret_levels = blocks ? blocks->levels : (struct heap_levels){0};
+    if (blocks)
+        blocks->levels.most = blocks->levels.last;
+}
+
+void heap_blocks_mark(struct heap_blocks *blocks, uint64_t time_ns)
+{
+    if (!blocks)
+        return;
+    blocks->levels.marked = (struct heap_level){blocks->levels.last.bytes, time_ns};
+    blocks->waits = true;
 }
 
 static int place_find(struct heap_blocks *blocks, size_t *ret_place)

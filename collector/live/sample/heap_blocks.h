@@ -25,10 +25,16 @@ struct heap_level {
     uint64_t time_ns;
 };
 
-/* Estimated bytes of live blocks: at the last change, and the most since the last call. False: no
- * change since then. NULL is accepted. */
-bool heap_blocks_level(struct heap_blocks *blocks, struct heap_level *ret_most,
-                       struct heap_level *ret_last);
+/* Estimated bytes of live blocks: the most since the last call, those at the marked time, and at
+ * the last change. Zeros if `blocks` is NULL. */
+struct heap_levels {
+    struct heap_level most, marked, last;
+};
+
+void heap_blocks_levels(struct heap_blocks *blocks, struct heap_levels *ret_levels);
+
+/* Marks a time: changes up to then may still come. NULL is accepted. */
+void heap_blocks_mark(struct heap_blocks *blocks, uint64_t time_ns);
 
 /* Accepts NULL. */
 void heap_blocks_destroy(struct heap_blocks *blocks);

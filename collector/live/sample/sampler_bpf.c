@@ -421,7 +421,7 @@ static int bpf_step(void *state)
     if (!error)
         error = write_facts(sampler);
     if (!error)
-        error = sampler_step_memory(sampler, false);
+        error = sampler_step_memory(sampler);
     int sent = sample_queue_flush(&sampler->queue, sampler->now_ns, false);
     if (!error)
         error = sampler_step_probes(sampler);
@@ -506,7 +506,7 @@ static int bpf_finish(void *state)
     if (!error)
         error = stepped;
     if (!error)
-        error = sampler_step_memory(sampler, true);
+        error = sampler_finish_memory(sampler);
     if (!error)
         error = sampler_finish_probes(sampler);
     if (!error && sampler->options.off_cpu)

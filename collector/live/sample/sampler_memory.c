@@ -3,6 +3,7 @@
  * part of a declared stream. */
 #include "sampler_memory.h"
 
+#include "clock_now.h"
 #include "file_io.h"
 #include "heap_blocks.h"
 #include "sampler_bpf.h"
@@ -133,32 +134,68 @@ static int choose_thread(struct bpf_sampler *sampler, struct sampled *process, u
 
 /* ---- One process ----------------------------------------------------------------------------- */
 
-/* The most bytes between two rounds are a value too, so that no peak is missing. */
+static void add_level(const struct bpf_sampler *sampler, struct sampled *process,
+                      struct values *values, struct heap_level level)
+{
+    if (level.time_ns <= process->memory.heap_ns)
+        return;
+    process->memory.heap_ns = level.time_ns;
+    add_value(sampler, process, values, MEMORY_HEAP_LIVE, level);
+}
+
+/* The most bytes between two rounds are a value too, so that no peak is missing, and those at the
+ * reading of RSS; in order of time. */
 static void add_heap(const struct bpf_sampler *sampler, struct sampled *process,
                      struct values *values)
 {
-    struct heap_level most, last;
-    if (!heap_blocks_level(process->blocks, &most, &last))
-        return;
-    if (most.bytes > last.bytes && most.bytes > process->memory.values[MEMORY_HEAP_LIVE])
-        add_value(sampler, process, values, MEMORY_HEAP_LIVE, most);
-    add_value(sampler, process, values, MEMORY_HEAP_LIVE, last);
+    struct heap_levels levels;
+    heap_blocks_levels(process->blocks, &levels);
+    bool most = levels.most.bytes > levels.last.bytes && levels.most.bytes > levels.marked.bytes;
+    if (most && levels.most.time_ns <= levels.marked.time_ns)
+        add_level(sampler, process, values, levels.most);
+    if (process->memory.rss > 0)
+        add_level(sampler, process, values, levels.marked);
+    if (most)
+        add_level(sampler, process, values, levels.most);
+    add_level(sampler, process, values, levels.last);
 }
 
-/* A process that is ending has no memory any more: its last values stay. */
+/* The reading of the last round. */
 static void add_resident(const struct bpf_sampler *sampler, struct sampled *process,
                          struct values *values)
 {
+    struct memory_shown *memory = &process->memory;
+    const struct heap_level rss = {memory->rss, memory->read_ns};
+    const struct heap_level files = {memory->files, memory->read_ns};
+    if (memory->rss == 0)
+        return;
+    add_value(sampler, process, values, MEMORY_RSS, rss);
+    add_value(sampler, process, values, MEMORY_RSS_FILES, files);
+    memory->rss = 0;
+}
+
+static void add_all(const struct bpf_sampler *sampler, struct sampled *process,
+                    struct values *values)
+{
+    if (process->blocks)
+        add_heap(sampler, process, values);
+    add_resident(sampler, process, values);
+}
+
+/* A process that is ending has no memory any more: its last values stay. */
+static void read_resident(struct sampled *process)
+{
+    struct memory_shown *memory = &process->memory;
     char path[64], text[128];
     int64_t pages = 0, files = 0, page_bytes = sysconf(_SC_PAGESIZE);
     snprintf(path, sizeof(path), "/proc/%" PRId32 "/statm", process->pid);
     if (file_read_text(path, text, sizeof(text)) <= 0 ||
-        sscanf(text, "%*d %" SCNd64 " %" SCNd64, &pages, &files) != 2 || pages == 0)
+        sscanf(text, "%*d %" SCNd64 " %" SCNd64, &pages, &files) != 2)
         return;
-    const struct heap_level rss = {pages * page_bytes, sampler->now_ns};
-    const struct heap_level shared = {files * page_bytes, sampler->now_ns};
-    add_value(sampler, process, values, MEMORY_RSS, rss);
-    add_value(sampler, process, values, MEMORY_RSS_FILES, shared);
+    memory->rss = pages * page_bytes;
+    memory->files = files * page_bytes;
+    memory->read_ns = (uint64_t)clock_now_ns();
+    heap_blocks_mark(process->blocks, memory->read_ns);
 }
 
 /* Its group, added if it is new. 0 or -ENOMEM. */
@@ -196,17 +233,18 @@ static bool is_shown(const struct sampled *process)
     return !process->exited && !process->foreign && process->active && process->entry;
 }
 
-static int record_process(struct bpf_sampler *sampler, struct sampled *process, bool resident)
+static int record_process(struct bpf_sampler *sampler, struct sampled *process, bool reads)
 {
     struct values values = {0};
     int error = choose_thread(sampler, process, sampler->now_ns);
     if (error)
         return error;
-    add_heap(sampler, process, &values);
-    if (resident)
-        add_resident(sampler, process, &values);
+    add_all(sampler, process, &values);
     error = hand_on(sampler, &values);
-    return error || !resident ? error : find_group(sampler, process);
+    if (error || !reads)
+        return error;
+    read_resident(process);
+    return find_group(sampler, process);
 }
 
 int sampler_end_image_memory(struct bpf_sampler *sampler, struct sampled *process, uint64_t time_ns)
@@ -218,7 +256,7 @@ int sampler_end_image_memory(struct bpf_sampler *sampler, struct sampled *proces
         return 0;
     int error = choose_thread(sampler, process, time_ns);
     if (!error)
-        add_heap(sampler, process, &values);
+        add_all(sampler, process, &values);
     for (size_t i = 0; i < sizeof(own) / sizeof(*own) && !error; i++)
         if (process->memory.known & 1u << own[i])
             add_value(sampler, process, &values, own[i], zero);
@@ -265,7 +303,7 @@ static int record_group(struct bpf_sampler *sampler, size_t index)
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
-static int record_processes(struct bpf_sampler *sampler, size_t reads)
+static int record_processes(struct bpf_sampler *sampler)
 {
     struct memory_watch *memory = &sampler->memory;
     size_t count = sampler->processes.all.count, read = 0;
@@ -274,24 +312,44 @@ static int record_processes(struct bpf_sampler *sampler, size_t reads)
     size_t begin = memory->next;
     for (size_t i = 0; i < count && !error; i++) {
         struct sampled *process = sampler->processes.all.items[(begin + i) % count];
-        bool resident = read < reads;
-        if (!is_shown(process) || (!resident && !process->blocks))
+        bool reads = read < READS_MAX;
+        if (!is_shown(process) || (!reads && !process->blocks && !process->memory.rss))
             continue;
-        read += resident;
-        memory->next = resident ? (begin + i + 1) % count : memory->next;
-        error = record_process(sampler, process, resident);
+        read += reads;
+        memory->next = reads ? (begin + i + 1) % count : memory->next;
+        error = record_process(sampler, process, reads);
     }
     return error;
 }
 
-int sampler_step_memory(struct bpf_sampler *sampler, bool last)
+int sampler_step_memory(struct bpf_sampler *sampler)
 {
     struct memory_watch *memory = &sampler->memory;
-    if (!sampler->options.heap_library || (!last && sampler->now_ns - memory->round_ns < ROUND_NS))
+    if (!sampler->options.heap_library || sampler->now_ns - memory->round_ns < ROUND_NS)
         return 0;
     memory->round_ns = sampler->now_ns;
-    int error = record_processes(sampler, last ? SIZE_MAX : READS_MAX);
+    int error = record_processes(sampler);
     for (size_t i = 0; i < memory->groups.count && !error; i++)
+        error = record_group(sampler, i);
+    return error;
+}
+
+/* Running processes keep their last values. */
+int sampler_finish_memory(struct bpf_sampler *sampler)
+{
+    int error = 0;
+    if (!sampler->options.heap_library)
+        return 0;
+    for (size_t i = 0; i < sampler->processes.all.count && !error; i++) {
+        struct sampled *process = sampler->processes.all.items[i];
+        struct values values = {0};
+        if (!is_shown(process) || !process->memory.thread)
+            continue;
+        read_resident(process);
+        add_all(sampler, process, &values);
+        error = hand_on(sampler, &values);
+    }
+    for (size_t i = 0; i < sampler->memory.groups.count && !error; i++)
         error = record_group(sampler, i);
     return error;
 }

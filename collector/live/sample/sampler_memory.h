@@ -3,7 +3,8 @@
  * of its live blocks, its resident memory (RSS), and the part of it that maps files. Of a memory
  * control group with a limit: its use and its limit, as counters of one of its processes.
  *
- * Values are recorded ten times a second at most, and only if they changed. Each round reads a
+ * RSS is recorded one round after its reading, when the blocks of that moment are known. Values are
+ * recorded ten times a second at most, and only if they changed. Each round reads a
  * bounded number of processes, so that a thousand of them take longer, but not more time. At the
  * end of a process its counters become zero.
  *
@@ -36,6 +37,9 @@ struct memory_shown {
     uint32_t group;  /* 1 + index; 0: not read */
     int64_t values[MEMORY_COUNTERS]; /* recorded last */
     uint32_t known;                  /* bits of the counters with a value */
+    int64_t rss, files;              /* as read; rss 0: nothing waits to be recorded */
+    uint64_t read_ns;
+    uint64_t heap_ns; /* time of the last recorded value of live bytes */
 };
 
 struct memory_watched_group {
@@ -58,8 +62,9 @@ struct memory_watch {
 void sampler_begin_memory(struct bpf_sampler *sampler);
 void sampler_end_memory(struct bpf_sampler *sampler);
 
-/* Records changes; `last`: at the end of the recording, of all processes. 0 or -errno. */
-int sampler_step_memory(struct bpf_sampler *sampler, bool last);
+/* Records changes. finish: after the last step. 0 or -errno. */
+int sampler_step_memory(struct bpf_sampler *sampler);
+int sampler_finish_memory(struct bpf_sampler *sampler);
 
 /* Call at an exec, or at the end of a process, at that time. 0 or -errno. */
 int sampler_end_image_memory(struct bpf_sampler *sampler, struct sampled *process,

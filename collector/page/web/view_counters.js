@@ -130,7 +130,7 @@ function draw_counters(box) {
     }
     add_to(box, el('div', {class: 'grid3'}, shown.map((counter) => counter_card(counter))));
     const table = table_of('counters');
-    if (table)
+    if (table && table.rows.length)
         add_to(box, el('div', {class: 'gapped'},
             view_head('Numbers', 'over the whole recording, of all processes'),
             report_table(table, {shown: 12, narrow: ['count', 'value_mean']})));

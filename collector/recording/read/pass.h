@@ -105,7 +105,7 @@ struct sink {
     uint32_t wants; /* enum sink_wants */
 };
 
-enum { PASS_SINKS_MAX = 12 };
+enum { PASS_SINKS_MAX = 16 };
 
 /* Samples as stored: nearly in the order of sample_order_ns(). */
 struct sample_batch {
