@@ -239,6 +239,7 @@ static const struct {
     [VALUE_TYPE_ENERGY] = {"energy", "uJ"},
     [VALUE_TYPE_CALLEES] = {"callees", ""},
     [VALUE_TYPE_CALLEE_TIME] = {"callee-time", "ns"},
+    [VALUE_TYPE_LIFETIME] = {"lifetime", "ns"},
 };
 
 const struct sample_set sample_sets_fixed[SAMPLE_SET_FIXED] = {
@@ -282,7 +283,10 @@ void sample_sets_destroy(struct sample_sets *sets)
 
 const struct value_type *value_type_get(const struct sample_sets *sets, unsigned number)
 {
-    static const struct value_type undefined, adds = {.sum = VALUE_SUM_ADDS};
+    static const struct value_type undefined, adds = {.sum = VALUE_SUM_ADDS},
+                                              level = {.sum = VALUE_SUM_LEVEL};
+    if (number == VALUE_TYPE_LIFETIME)
+        return &level;
     if (number < VALUE_TYPE_FIXED)
         return number ? &adds : &undefined;
     return sets && number < sets->types->items.count ? &sets->types->items.items[number]

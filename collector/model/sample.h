@@ -48,7 +48,8 @@ enum value_type_number {
     VALUE_TYPE_ENERGY = 18,      /* microjoules */
     VALUE_TYPE_CALLEES = 19,     /* calls of functions that are traced too, */
     VALUE_TYPE_CALLEE_TIME = 20, /* and nanoseconds in them */
-    VALUE_TYPE_FIXED = 21,
+    VALUE_TYPE_LIFETIME = 21,    /* nanoseconds from a block's allocation to its free: a level */
+    VALUE_TYPE_FIXED = 22,
     VALUE_TYPE_OWN = 64,
 };
 

@@ -18,9 +18,11 @@ enum { SAMPLE_BATCH = 512 };
 
 /* Without a set it is only a query for the range names that a forked process has from its parent:
  * the result is stored in that process. */
+enum { QUEUED_VALUES = 3 };
+
 struct queued_sample {
     struct sample sample; /* its values are those below */
-    int64_t values[2];
+    int64_t values[QUEUED_VALUES];
     uint64_t arrived_ns;
     int32_t child;                /* of a query */
     struct sampled_ranges ranges; /* if known, they give its path */
@@ -32,7 +34,7 @@ struct sample_queue {
     VEC(struct queued_sample) waiting;
     size_t first; /* in `waiting` */
     struct sample batch[SAMPLE_BATCH];
-    int64_t batch_values[SAMPLE_BATCH][2];
+    int64_t batch_values[SAMPLE_BATCH][QUEUED_VALUES];
     size_t batch_count;
     uint64_t unnamed; /* left without a path for want of a name */
 };

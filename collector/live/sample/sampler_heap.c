@@ -49,16 +49,19 @@ void sampler_watch_heap(struct bpf_sampler *sampler)
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
+/* The set has bytes and objects, and of frees the lifetime of the block. */
 static int define_set(struct bpf_sampler *sampler, const char *name, enum value_type_number bytes,
                       uint16_t *ret_set)
 {
     int64_t string = trace_string_add(sampler->options.trace, name, strlen(name));
     if (string < 0)
         return (int)string;
-    const struct sample_set set = {.name = (uint32_t)string,
-                                   .flags = SAMPLE_SET_HEAP,
-                                   .count = 2,
-                                   .types = {(uint16_t)bytes, (uint16_t)(bytes + 1)}};
+    const struct sample_set set = {
+        .name = (uint32_t)string,
+        .flags = SAMPLE_SET_HEAP,
+        .count = bytes == VALUE_TYPE_FREE_BYTES ? 3 : 2,
+        .types = {(uint16_t)bytes, (uint16_t)(bytes + 1),
+                  bytes == VALUE_TYPE_FREE_BYTES ? VALUE_TYPE_LIFETIME : VALUE_TYPE_NONE}};
     int64_t number = sample_sets_add(trace_sets(sampler->options.trace), &set);
     if (number < 0)
         return (int)number;
@@ -114,6 +117,9 @@ int sampler_keep_block(struct bpf_sampler *sampler, const struct sampler_sample 
     return error || !process ? error : heap_blocks_add(&process->blocks, record->block, sample);
 }
 
+/* The recording format's limit of values: 13 days. */
+#define LIFETIME_MAX (INT64_C(1) << 50)
+
 int sampler_take_freed(struct bpf_sampler *sampler, const struct sampler_freed *record)
 {
     const struct sampled *process = processes_find(&sampler->processes, record->head.pid);
@@ -123,6 +129,11 @@ int sampler_take_freed(struct bpf_sampler *sampler, const struct sampler_freed *
         sampler->heap.unknown++;
         return 0;
     }
+    int64_t lifetime_ns = (int64_t)record->head.time_ns - sample.sample.time_ns;
+    sample.values[2] = lifetime_ns < 0              ? 0
+                       : lifetime_ns > LIFETIME_MAX ? LIFETIME_MAX
+                                                    : lifetime_ns;
+    sample.sample.value_count = 3;
     sample.sample.set = sampler->heap.freed;
     sample.sample.time_ns = (int64_t)record->head.time_ns;
     return sample_queue_add(&sampler->queue, &sample, sampler->now_ns);

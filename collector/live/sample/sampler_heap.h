@@ -3,9 +3,10 @@
  * are freed.
  *
  * An allocation is a sample of the set "heap" with its stack and ranges; the free of the block is a
- * sample of the set "heap-freed" with the thread, stack and ranges of the allocation, so live
- * memory at any time is the difference of two sums. The frees of blocks that were allocated before
- * the recording, or by the parent of a forked process, are counted but not recorded.
+ * sample of the set "heap-freed" with the thread, stack and ranges of the allocation, and with the
+ * block's lifetime, so live memory at any time is the difference of two sums. The frees of blocks
+ * that were allocated before the recording, or by the parent of a forked process, are counted but
+ * not recorded.
  *
  * Thread-safety: one thread per object. */
 #ifndef ANNOT_SAMPLER_HEAP_H

@@ -74,10 +74,40 @@ static int64_t judge(struct pass *pass, const struct sample *sample,
     return answer->told;
 }
 
+/* A free has the path of its allocation, at another time: it gets the path that was decided for
+ * that, which is kept while the block lives. */
+static bool is_free(const struct pass *pass, const struct sample *sample)
+{
+    const struct sample_set *set = sample_set_get(pass->sets, sample->set);
+    return set->flags & SAMPLE_SET_HEAP && sample_set_index(set, VALUE_TYPE_LIFETIME) >= 0;
+}
+
+static uint64_t block_key(const struct sample *sample)
+{
+    return (uint64_t)sample->thread << 40 | (sample->id & ((UINT64_C(1) << 40) - 1));
+}
+
+static int keep_block_path(struct pass *pass, const struct sample *sample, uint32_t path)
+{
+    const struct sample_set *set = sample_set_get(pass->sets, sample->set);
+    bool kept = set->flags & SAMPLE_SET_HEAP && sample->id && path && !is_free(pass, sample);
+    return kept ? map64_put(&pass->block_paths, block_key(sample), path) : 0;
+}
+
+static int64_t free_path(struct pass *pass, const struct sample *sample)
+{
+    uint64_t path;
+    if (sample->id && map64_take(&pass->block_paths, block_key(sample), &path))
+        return (int64_t)path;
+    return sample_path_unsure(trace_stacks(pass->source.trace), sample->path, 0, false);
+}
+
 static int64_t find_own(struct pass *pass, const struct sample *sample,
                         const struct waiting_sample *answer)
 {
     bool known = sample->flags & SAMPLE_PATH_KNOWN;
+    if (is_free(pass, sample))
+        return free_path(pass, sample);
     if (answer)
         return known ? judge(pass, sample, answer) : answer->told;
     struct stacks *stacks = trace_stacks(pass->source.trace);
@@ -92,7 +122,8 @@ static int emit_with_path(struct pass *pass, const struct sample *sample, int64_
     told.path = (uint32_t)path;
     told.flags &= (uint8_t)~SAMPLE_PATH_CUT;
     told.flags |= SAMPLE_PATH_KNOWN;
-    return sample_emit(pass, &told);
+    int error = keep_block_path(pass, sample, told.path);
+    return error ? error : sample_emit(pass, &told);
 }
 
 /* Reports the sample with the inherited path, which the events of the forking threads give with

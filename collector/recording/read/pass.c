@@ -402,6 +402,7 @@ void pass_destroy(struct pass *pass)
     vec_free(&pass->named);
     vec_free(&pass->waiting_lanes);
     vec_free(&pass->heirs);
+    map64_free(&pass->block_paths);
     value_pool_free(&pass->values);
     path_matches_fini(&pass->matches);
     starts_destroy(pass->starts);

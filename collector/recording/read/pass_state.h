@@ -117,6 +117,7 @@ struct pass {
     int64_t *inherited; /* by process: the path open at its fork; -1: not yet known; -2: will never
                          * be known */
     VEC(struct heir) heirs;
+    struct map64 block_paths; /* of sampled blocks of memory, until they are freed */
     struct path_matches matches;
 };
 
