@@ -3,6 +3,7 @@
 #include "selection.h"
 
 #include "cmd.h"
+#include "heap_stats.h"
 #include "reader.h"
 #include "recording.h"
 #include "stacks.h"
@@ -271,10 +272,24 @@ static int check_from(const char *from, const struct trace *trace, const char *p
                     from, path, number_time_plain((uint64_t)(end_ns - begin_ns), length), quoted);
 }
 
+/* Of memory, blocks count that were allocated since --from, as held at --to. */
+static void choose_blocks(const struct selection_values *values, struct store_reader *reader)
+{
+    struct trace *trace = store_reader_trace(reader);
+    struct trace_heap_window window = {0};
+    int64_t time_ns;
+    if (values->from && options_parse_time(values->from, &time_ns) == 0)
+        window.from_ns = instant(trace, time_ns);
+    if (values->to && options_parse_time(values->to, &time_ns) == 0)
+        window.at_ns = instant(trace, time_ns);
+    trace_heap_window_set(trace, &window);
+}
+
 int selection_check_recording(const struct selection_values *values, struct store_reader *reader,
                               const char *path)
 {
     int status = CMD_OK;
+    choose_blocks(values, reader);
     if (values->from)
         status = check_from(values->from, store_reader_trace(reader), path);
     if (status == CMD_OK && values->range)
@@ -284,13 +299,23 @@ int selection_check_recording(const struct selection_values *values, struct stor
 
 /* ---- Values of samples ---- */
 
-int selection_weight(const char *name, const struct trace *trace, const char *path,
+/* Reads the samples once more to find the time of the peak. */
+static int find_peak(const struct selection *selection, struct store_reader *reader,
+                     const char *path)
+{
+    int error = heap_stats_choose_peak(reader, &selection->chosen);
+    return error ? recording_fail(path, error) : CMD_OK;
+}
+
+int selection_weight(const char *name, const struct selection *selection,
+                     struct store_reader *reader, const char *path,
                      struct sample_weight *ret_weight)
 {
+    const struct trace *trace = selection->trace;
     char names[2048];
     int error = sample_weight_find(trace, name, ret_weight);
     if (!error)
-        return CMD_OK;
+        return ret_weight->heap == HEAP_PEAK ? find_peak(selection, reader, path) : CMD_OK;
     sample_weight_list(trace, names, sizeof(names));
     if (error == -EDOM)
         return cmd_fail(CMD_FAILED, "%s is a level: its samples have no sum\nvalues with one: %s",
@@ -330,6 +355,9 @@ bool selection_other_value(struct store_reader *reader, char name[SELECTION_VALU
     if (!set || info.event_count || has_cpu_time(reader))
         return false;
     const struct sample_set *entry = sample_set_get(trace_sets_get(trace), set);
-    snprintf(name, SELECTION_VALUE_SIZE, "%s", trace_string(trace, entry->name)->bytes);
+    if (sample_heap_any(trace) && entry->flags & SAMPLE_SET_HEAP)
+        snprintf(name, SELECTION_VALUE_SIZE, "heap:peak");
+    else
+        snprintf(name, SELECTION_VALUE_SIZE, "%s", trace_string(trace, entry->name)->bytes);
     return true;
 }

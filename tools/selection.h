@@ -59,8 +59,8 @@ struct selection {
 int selection_check(const struct selection_values *values);
 
 /* Call after opening, before reading: checks that the range exists, and that the recording lasts
- * until `from`. CMD_OK, or the exit status after a printed message. Cost: a pass over the events if
- * the range does not exist. */
+ * until `from`; sets the trace's heap window. CMD_OK, or the exit status after a printed message.
+ * Cost: a pass over the events if the range does not exist. */
 int selection_check_recording(const struct selection_values *values, struct store_reader *reader,
                               const char *path);
 
@@ -72,8 +72,10 @@ int selection_init(struct selection *selection, const struct selection_values *v
 void selection_fini(struct selection *selection);
 
 /* Finds the value of samples named "alloc:bytes". CMD_OK, or CMD_FAILED after a message with the
- * existing names. */
-int selection_weight(const char *name, const struct trace *trace, const char *path,
+ * existing names. Cost of "heap:peak": a pass over the samples, after which the reader is rewound.
+ */
+int selection_weight(const char *name, const struct selection *selection,
+                     struct store_reader *reader, const char *path,
                      struct sample_weight *ret_weight);
 
 /* For a recording without events and samples of CPU time, as importers make from wall-clock time

@@ -358,6 +358,16 @@ int trace_block_set(struct trace *trace, int64_t from_ns, int64_t to_ns)
                                   (uint64_t)(to_ns - from_ns));
 }
 
+void trace_heap_window_set(struct trace *trace, const struct trace_heap_window *window)
+{
+    trace->heap_window = *window;
+}
+
+const struct trace_heap_window *trace_heap_window(const struct trace *trace)
+{
+    return &trace->heap_window;
+}
+
 bool trace_block(const struct trace *trace, int64_t *ret_from_ns, int64_t *ret_to_ns)
 {
     uint64_t before_ns = trace_fact_value(trace, TRACE_FACT_BLOCK_BEGIN);

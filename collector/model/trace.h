@@ -629,6 +629,16 @@ uint32_t trace_idle_option_count(const struct trace *trace);
 int trace_block_set(struct trace *trace, int64_t from_ns, int64_t to_ns);
 bool trace_block(const struct trace *trace, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
+/* The blocks of memory that a reading takes as held: allocated at or after from_ns (0: at any time)
+ * and live at at_ns (0: at the end of their process). peak_ns: when all processes together held
+ * most. Chosen by the reader, not stored. */
+struct trace_heap_window {
+    int64_t from_ns, at_ns, peak_ns;
+};
+
+void trace_heap_window_set(struct trace *trace, const struct trace_heap_window *window);
+const struct trace_heap_window *trace_heap_window(const struct trace *trace);
+
 /* The name of the FACT_LOSS that begins with TRACE_FACT_UNWATCHED, without its "processes: "; NULL:
  * as far as is known, processes were recorded to their end. */
 const char *trace_unwatched(const struct trace *trace);

@@ -13,6 +13,7 @@
 typedef VEC(uint32_t) ordinal_vec;
 
 struct trace {
+    struct trace_heap_window heap_window;
     struct strtab strings;
     struct strtab *unknown; /* texts for unknown ordinals, made on demand */
     VEC(struct scope) scopes;

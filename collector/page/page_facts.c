@@ -141,6 +141,8 @@ static void put_headline(const struct page *page, struct json_doc *doc)
         json_doc_text(doc, NULL, sentence);
     if (!gpu_first)
         put_gpu(page, doc);
+    if (headline_memory(page->trace, facts, sentence, HEADLINE_SIZE) > 0)
+        json_doc_text(doc, NULL, sentence);
     if (page->options.ending && page->options.ending[0])
         json_doc_text(doc, NULL, page->options.ending);
     json_doc_close(doc);

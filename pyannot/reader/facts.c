@@ -11,6 +11,7 @@
 #include "reader.h"
 #include "volumes.h"
 
+#include "heap_stats.h"
 #include "missing.h"
 #include "report.h"
 
@@ -342,6 +343,8 @@ PyObject *report_object(struct store_reader *store, PyObject *path, const struct
     struct sample_weight weight = {0};
     if (find_weight(store_reader_trace(store), wish->value, &weight) < 0)
         return NULL;
+    if (weight.heap == HEAP_PEAK && (code = heap_stats_choose_peak(store, &block)) < 0)
+        return raise_code(code, path);
     const struct report_options options = {
         .path = name != NULL ? name : "",
         .only = "",

@@ -29,6 +29,7 @@ MEANINGS = {
     "json": "print JSON",
     "limit": "rows to print",
     "lines": "source lines instead of functions",
+    "memory": "samples of memory: record them, or print them",
     "native": "native functions, too",
     "no-source": "no text of source files",
     "off-cpu": "waits: record each, or draw them",

@@ -8,6 +8,7 @@ are allowed.
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,22 @@ def rows(home, recording):
         peak, allocated = found.get(row["function"], (0, 0))
         found[row["function"]] = (peak + row["peak_bytes"], allocated + row["allocated_bytes"])
     return found
+
+
+def totals(home, recording, *options):
+    """Sums of the report's table: {column: bytes}."""
+    done = home.annot("report", "--memory", "--json", *options, recording).ok()
+    found = json.loads(done.out)["memory"]
+    return {name: sum(row[name] for row in found)
+            for name in ("peak_bytes", "held_bytes", "allocated_bytes", "temporary_bytes")}
+
+
+def folded(home, recording, value, *options):
+    """Bytes by stack: {"root;...;leaf": bytes}."""
+    stacks = home.work / "stacks.folded"
+    home.annot("export", "--value", value, "--force", *options, "-o", stacks, recording).ok()
+    lines = [line.rpartition(" ") for line in stacks.read_text().splitlines()]
+    return {stack: int(number) for stack, _, number in lines}
 
 
 def query(home, recording, sql):
@@ -90,6 +107,154 @@ more = second()
             for name in ("first", "second")}
     near(peak["first"], 200_000 * one + 400_000 * 8, "held by first")
     near(peak["second"], 300_000 * one + 300_000 * 8, "held by second")
+
+
+HOLDER = """
+def a(): return [b"x%07d" % i + b"." * 56 for i in range(1_000_000)]
+def c(): return [b"y%07d" % i + b"." * 56 for i in range(500_000)]
+held = a()
+for i in range(0, len(held), 2): held[i] = None
+more = c() + c()
+"""
+UNIT = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def by_whom(screen):
+    """The holders that the first screen names: {"a": bytes}."""
+    found = re.findall(r"([0-9.]+) (\w?i?B)(?: ± [0-9.]+ \w?i?B)?(?: of it)? by (\w)",
+                       " ".join(screen.split()))
+    return {name: float(number) * UNIT[unit] for number, unit, name in found}
+
+
+@case
+def the_first_screen_names_the_holders_also_after_a_sigkill(home):
+    one = sys.getsizeof(b"x" * 64)
+    for last, status, phrase in (("", 0, "Held when it exited"),
+                                 ("import os; os.kill(os.getpid(), 9)", -9,
+                                  "Held when it was killed")):
+        recording = record(home, HOLDER + last, status=status)
+        screen = home.annot("report", recording).ok().out.decode()
+        check(phrase in " ".join(screen.split()), screen)
+        found = by_whom(screen)
+        near(found["a"], 500_000 * one + 8_448_728, "held by a")
+        near(found["c"], 1_000_000 * one + 2 * 4_167_352, "held by c")
+        sums = totals(home, recording)
+        if last:
+            near(sums["held_bytes"], 1_500_000 * one + 8_448_728 + 8_000_000,
+                 "held when it was killed")
+        else:
+            check(sums["held_bytes"] < 20e6, f"held at the exit: {sums['held_bytes']}")
+
+
+@case
+def temporary_blocks_are_freed_soon_and_values_agree_with_the_table(home):
+    recording = record(home, f"""
+import pyannot, time
+def churn():
+    for _ in range(40000):
+        bytes({BLOCK})
+def keep(): return [bytes({BLOCK}) for _ in range(20000)]
+def later():
+    held = [bytes({BLOCK}) for _ in range(20000)]
+    time.sleep(0.1)
+with pyannot.annotate("load"):
+    kept = keep()
+later()
+churn()
+pyannot.mark("end")
+import os
+os._exit(0)
+""")
+    done = home.annot("report", "--memory", "--json", recording).ok()
+    soon = {}
+    for row in json.loads(done.out)["memory"]:
+        name = row["function"].split(".")[0]
+        soon[name] = soon.get(name, 0) + row["temporary_bytes"]
+    near(soon["churn"], 40000 * SIZE, "temporary of churn")
+    check(soon["keep"] < 12 * RATE, f"temporary of keep: {soon['keep']}")
+    check(soon["later"] < 12 * RATE, f"temporary of later: {soon['later']}")
+    sums = totals(home, recording)
+    near(sums["held_bytes"], 20000 * SIZE, "held at _exit")
+    for value in ("peak", "held", "allocated", "temporary"):
+        stacks = folded(home, recording, f"heap:{value}")
+        check(abs(sum(stacks.values()) - sums[f"{value}_bytes"]) <= 1,
+              f"heap:{value} is {sum(stacks.values())}, the table has {sums}")
+        check(all(number > 0 for number in stacks.values()), f"negative bytes of heap:{value}")
+    done = home.annot("report", "--value", "heap:held", "--table", "ranges", "--json",
+                      recording).ok()
+    ranges = {row["path"]: row for row in json.loads(done.out)["ranges"]}
+    near(ranges["load"]["value"], 20000 * SIZE, "allocated in the range and held at the end")
+
+
+@case
+def frees_count_for_the_range_of_their_allocation(home):
+    recording = record(home, f"""
+import pyannot
+def make(): return [bytes({BLOCK}) for _ in range(20000)]
+with pyannot.annotate("load"):
+    kept = make()
+with pyannot.annotate("drop"):
+    del kept
+with pyannot.annotate("again"):
+    kept = make()
+import os
+os._exit(0)
+""")
+    done = home.annot("report", "--value", "heap:held", "--json", recording).ok()
+    report = json.loads(done.out)
+    ranges = {row["path"]: row["value"] for row in report["ranges"]}
+    check(ranges["load"] < 5 * RATE, f"held of load: {ranges['load']}")
+    check(ranges["drop"] < 5 * RATE, f"held of drop: {ranges['drop']}")
+    near(ranges["again"], 20000 * SIZE, "held of again")
+    screen = home.annot("report", recording).ok().out
+    check(b"contradict" not in screen, screen.decode())
+
+
+@case
+def a_part_of_the_time_has_the_blocks_of_that_time(home):
+    recording = record(home, f"""
+import pyannot, time
+def early(): return [bytes({BLOCK}) for _ in range(20000)]
+def late(): return [bytes({BLOCK}) for _ in range(10000)]
+first = early()
+time.sleep(0.3)
+pyannot.mark("one")
+time.sleep(0.3)
+second = late()
+time.sleep(0.3)
+pyannot.mark("two")
+time.sleep(0.3)
+del first, second
+""")
+    marks = query(home, recording,
+                  "select time_ns from marks where name in ('one', 'two') order by 1")
+    one, two = (f"{row['time_ns'] / 1e9:.6f}s" for row in marks)
+    near(totals(home, recording, "--to", one)["held_bytes"], 20000 * SIZE, "held at the mark one")
+    near(totals(home, recording, "--to", two)["held_bytes"], 30000 * SIZE, "held at the mark two")
+    near(totals(home, recording, "--from", one, "--to", two)["held_bytes"], 10000 * SIZE,
+         "allocated between the marks and held at two")
+    held = folded(home, recording, "heap:held", "--to", two)
+    near(sum(number for stack, number in held.items() if "late" in stack), 10000 * SIZE,
+         "held by late at the mark two")
+
+
+@case
+def processes_have_their_own_peaks(home):
+    recording = record(home, f"""
+import multiprocessing
+def work(count):
+    kept = [bytes({BLOCK}) for _ in range(count)]
+if __name__ == "__main__":
+    for count in (4000, 20000):
+        child = multiprocessing.Process(target=work, args=(count,))
+        child.start()
+        child.join()
+""")
+    done = home.annot("report", "--memory", "--json", recording).ok()
+    found = sorted(row["own_peak_bytes"] for row in json.loads(done.out)["memory_processes"])
+    near(found[-1], 20000 * SIZE, "peak of the larger child")
+    check(any(abs(peak - 4000 * SIZE) <= 5 * math.sqrt(RATE * 4000 * SIZE) + 6 * RATE
+              for peak in found), f"peak of the smaller child: {found}")
 
 
 @case
@@ -177,12 +342,12 @@ def make(): return [bytes({BLOCK}) for _ in range(20000)]
 with pyannot.annotate("load"):
     kept = make()
 """)
-    done = home.annot("report", "--value", "heap:alloc-bytes", "--table", "ranges", "--json",
+    done = home.annot("report", "--value", "heap:allocated", "--table", "ranges", "--json",
                       recording).ok()
     ranges = {row["path"]: row for row in json.loads(done.out)["ranges"]}
     near(ranges["load"]["value"], 20000 * SIZE, "allocated in the range")
     folded = home.work / "stacks.folded"
-    home.annot("export", "--value", "heap:alloc-bytes", "-o", folded, recording).ok()
+    home.annot("export", "--value", "heap:allocated", "-o", folded, recording).ok()
     stacks = folded.read_text().splitlines()
     check(all("libannot-heap" not in line and "annot_heap" not in line for line in stacks),
           "annot's own functions stand in the stacks")

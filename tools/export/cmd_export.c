@@ -474,10 +474,17 @@ static int open_and_export(struct plan *plan)
     if (status == CMD_OK)
         status = selection_init(&plan->selection, selection, store_reader_trace(plan->reader),
                                 plan->recording);
-    struct sample_weight weight;
+    struct sample_weight weight = {0};
     if (status == CMD_OK && plan->wanted.value)
-        status = selection_weight(plan->wanted.value, store_reader_trace(plan->reader),
+        status = selection_weight(plan->wanted.value, &plan->selection, plan->reader,
                                   plan->recording, &weight);
+    if (status == CMD_OK && plan->exporter->single_samples &&
+        (weight.heap == HEAP_HELD || weight.heap == HEAP_PEAK))
+        status =
+            cmd_fail(CMD_MISUSE,
+                     "%s cannot hold %s, a sum of allocations and frees: it has single samples\n"
+                     "annot flame, -f folded and -f dot have sums",
+                     plan->exporter->name, plan->wanted.value);
     if (status == CMD_OK)
         status = run_export(plan);
     uint32_t damage = recording_note_damage(plan->reader, plan->recording);

@@ -2,6 +2,7 @@
 /* `annot report`: tables of times that add up (profile/report.h), and options for printing them. Of
  * a damaged recording the intact part is shown, with exit 1. */
 #include "cmd.h"
+#include "headline.h"
 #include "out_stream.h"
 #include "reader.h"
 #include "recording.h"
@@ -24,7 +25,7 @@ struct report_values {
     struct selection_values selection; /* its range applies to samples only */
     uint64_t limit, functions;
     const char *source_of;
-    bool all, wide, python, native, tree, json, csv, lines, source;
+    bool all, wide, python, native, tree, json, csv, lines, source, memory;
 };
 
 static const char sort_words[] =
@@ -82,7 +83,15 @@ static unsigned word_index(const char *words, const char *word)
     return 0;
 }
 
-/* Chooses all tables, or the named one. CMD_OK, or the exit status after a printed message. */
+static bool is_chosen(const struct report_values *values, const char *table)
+{
+    if (values->memory)
+        return strcmp(table, "memory") == 0 || strcmp(table, "memory_processes") == 0;
+    return !values->table || strcmp(table, values->table) == 0;
+}
+
+/* Chooses all tables, the named one, or those of memory. CMD_OK, or the exit status after a printed
+ * message. */
 static int choose_tables(const struct report_values *values, const struct report *report,
                          struct report_tables *ret_tables)
 {
@@ -92,9 +101,12 @@ static int choose_tables(const struct report_values *values, const struct report
     for (unsigned i = 0; i < report_table_count(report); i++) {
         const struct table *table = report_table(report, i);
         text_format(&text, "%s%s", i ? ", " : "", table->name);
-        if (!values->table || strcmp(table->name, values->table) == 0)
+        if (is_chosen(values, table->name))
             ret_tables->items[ret_tables->count++] = table;
     }
+    if (ret_tables->count == 0 && values->memory)
+        return cmd_fail(CMD_FAILED, "the recording has no samples of memory\n"
+                                    "annot record --memory makes them");
     return ret_tables->count > 0
                ? CMD_OK
                : cmd_fail(CMD_MISUSE, "there is no table \"%s\"\none of %s", values->table, names);
@@ -141,6 +153,21 @@ static int print_named(const struct report_values *values, const struct report *
     return rc;
 }
 
+/* The sentences about memory, and its tables. */
+static int print_memory(const struct report *report, const struct report_view *view,
+                        const struct report_tables *tables)
+{
+    const struct screen screen = screen_init(report, view);
+    char buffer[HEADLINE_SIZE];
+    int rc = 0;
+    if (headline_memory(screen.trace, screen.facts, buffer, sizeof(buffer)) > 0)
+        screen_put_wrapped(&screen, STYLE_BOLD, buffer, 0);
+    for (unsigned i = 0; i < tables->count && rc == 0; i++)
+        if (tables->items[i]->title)
+            rc = report_text_table(tables->items[i], view);
+    return rc;
+}
+
 /* 0, -errno, or the exit status after a printed message. */
 static int print_report(const struct report_values *values, const struct report *report,
                         const struct report_view *view)
@@ -151,6 +178,8 @@ static int print_report(const struct report_values *values, const struct report 
         return rc;
     if (values->json || values->csv)
         return print_data(values, &tables);
+    if (values->memory)
+        return print_memory(report, view, &tables);
     if ((values->source || values->source_of) && !values->value &&
         report_counts_source(report, view, values->source_of, stdout))
         return 0;
@@ -190,7 +219,8 @@ static int make_report(const struct cmd_call *call, const char *path, struct sto
     const struct report_values *values = call->values;
     char only[1024];
     bool data = values->json || values->csv;
-    uint64_t limit = values->limit && !values->all ? values->limit : UINT64_MAX;
+    bool whole = values->all || (values->memory && !options_given(call->options, "limit"));
+    uint64_t limit = values->limit && !whole ? values->limit : UINT64_MAX;
     struct report_options options = {
         .path = path,
         .only = only,
@@ -220,7 +250,7 @@ static int make_report(const struct cmd_call *call, const char *path, struct sto
     struct report *report;
     selection_describe(selection->values, only, sizeof(only));
     int rc = values->value
-                 ? selection_weight(values->value, selection->trace, path, &options.weight)
+                 ? selection_weight(values->value, selection, reader, path, &options.weight)
                  : 0;
     if (rc == 0)
         rc = report_create(&options, &report);
@@ -273,6 +303,8 @@ static const struct option_spec report_options[] = {
     {"all", 'a', OPTION_FLAG, AT(all), NULL,
      "all rows of all tables, each process and thread in its own", NULL},
     {"table", 0, OPTION_TEXT, AT(table), "NAME", "this table alone, as --json calls it", NULL},
+    {"memory", 0, OPTION_FLAG, AT(memory), NULL,
+     "the tables of memory alone, with all rows (record --memory)", NULL},
     {"callers", 0, OPTION_TEXT, AT(callers), "NAME",
      "who calls functions of this name (*, ? and [] as in a shell), and what they call", NULL},
     {"tree", 0, OPTION_FLAG, AT(tree), NULL,
@@ -293,7 +325,7 @@ static const struct option_spec report_options[] = {
     SELECTION_TIMES(AT(selection)),
     SELECTION_GIL(AT(selection)),
     {"value", 0, OPTION_TEXT, AT(value), "NAME",
-     "ranges and functions by this value of samples: off-cpu:blocked, alloc:bytes, ...; default: "
+     "ranges and functions by this value of samples: off-cpu:blocked, heap:peak, ...; default: "
      "CPU time; "
      "annot info lists the names",
      NULL},

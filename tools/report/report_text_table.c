@@ -251,9 +251,10 @@ static void add_known(struct printing *p, const struct table_column *column,
         add_share(p, column, cell->count);
     } else if (cell->rough) {
         snprintf(rough, sizeof(rough), "~%s",
-                 column->type == COLUMN_COUNT ? number_count(cell->count, text)
-                 : p->table->brief            ? number_time_short(cell->count, text)
-                                              : number_time(cell->count, text));
+                 column->type == COLUMN_COUNT   ? number_count(cell->count, text)
+                 : column->type == COLUMN_BYTES ? number_size(cell->count, text)
+                 : p->table->brief              ? number_time_short(cell->count, text)
+                                                : number_time(cell->count, text));
         grid_add(p->grid, rough);
     } else {
         add_number(p, column, cell->count);

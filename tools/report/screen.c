@@ -71,6 +71,8 @@ static void put_headline(const struct screen *screen)
     }
     if (headline_gpu(screen->trace, screen->facts, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_BOLD, buffer, 0);
+    if (headline_memory(screen->trace, screen->facts, buffer, sizeof(buffer)) > 0)
+        screen_put_wrapped(screen, STYLE_BOLD, buffer, 0);
     put_resident(screen);
     if (command_ending(screen->trace, buffer, sizeof(buffer)) > 0)
         screen_put_wrapped(screen, STYLE_LOSS, buffer, 0);

@@ -98,6 +98,20 @@ static const struct short_table short_tables[] = {
      {{"count", "count"}, {"gpu_ns", "GPU"}, {"mean_ns", "mean"}},
      NULL,
      {"mean_ns"}},
+    {"memory",
+     "Memory: held at the peak and at the end, allocated, freed within 10 ms",
+     "label",
+     true,
+     false,
+     0,
+     {{"peak_bytes", "at peak"},
+      {"peak_deviation_bytes", "\u00b1"},
+      {"held_bytes", "held"},
+      {"allocated_bytes", "allocated"},
+      {"temporary_bytes", "temporary"},
+      {"block_count", "blocks"}},
+     "peak_bytes",
+     {"block_count", "temporary_bytes", "peak_deviation_bytes"}},
     {"track_ranges",
      "Tasks and requests",
      "path",
@@ -545,8 +559,11 @@ static bool short_cell(const struct short_view *view, const struct screen_line *
 static void fit_columns(struct short_view *view)
 {
     char number[CELL_SIZE];
-    for (size_t i = 0; i < COLUMNS_MAX; i++)
-        view->widths[i] = COLUMN_WIDTH;
+    for (size_t i = 0; i < COLUMNS_MAX; i++) {
+        const char *title = view->spec->columns[i].title;
+        size_t needed = title ? term_text_width(title) + 1 : 0;
+        view->widths[i] = needed > COLUMN_WIDTH ? needed : COLUMN_WIDTH;
+    }
     for (size_t at = 0; at < view->lines.count; at++) {
         const struct screen_line *line = &view->lines.items[at];
         if (line->index == SCREEN_LINE_ALONE)
@@ -610,13 +627,19 @@ static void put_short_row(const struct short_view *view, const struct screen_lin
     fputs("\n", view->screen->out);
 }
 
+static void put_right(FILE *out, size_t width, const char *text)
+{
+    size_t taken = term_text_width(text);
+    fprintf(out, "%*s%s", (int)(width > taken ? width - taken : 0), "", text);
+}
+
 static void put_short_head(const struct short_view *view)
 {
     FILE *out = view->screen->out;
     fprintf(out, " %-*s", (int)view->names, "");
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         if (shown_column(view, i) >= 0)
-            fprintf(out, "%*s", (int)view->widths[i], view->spec->columns[i].title);
+            put_right(out, view->widths[i], view->spec->columns[i].title);
     fputs("\n", out);
 }
 
@@ -638,10 +661,11 @@ static uint64_t count_worthy(const struct screen *screen, const struct short_tab
                              const struct order *order, uint64_t count)
 {
     uint64_t wall_ns = (uint64_t)screen->facts->totals->wall_ns, worthy = 0;
-    bool minor = strcmp(spec->name, "imports") == 0;
+    bool minor = strcmp(spec->name, "imports") == 0, memory = strcmp(spec->name, "memory") == 0;
     uint64_t most = minor ? screen->rows.minor : screen->rows.tables;
     while (worthy < count && worthy < most &&
-           (spec->wall_part == 0 || order[worthy].size * SCREEN_ROW_PART >= wall_ns))
+           (spec->wall_part == 0 || order[worthy].size * SCREEN_ROW_PART >= wall_ns) &&
+           (!memory || order[worthy].size * SCREEN_ROW_PART >= order[0].size))
         worthy++;
     return worthy;
 }

@@ -29,6 +29,11 @@ size_t headline_hottest(const struct trace *trace, const struct report_facts *fa
 size_t headline_gpu(const struct trace *trace, const struct report_facts *facts, char *buffer,
                     size_t size);
 
+/* "Memory: peak 105 MiB after 1.8 s, in load; 57 MiB of it by a (job.py:2). Held when it exited: 2
+ * MiB. Allocated: 1.0 GiB." 0: no samples of memory. */
+size_t headline_memory(const struct trace *trace, const struct report_facts *facts, char *buffer,
+                       size_t size);
+
 /* "waits below 1 ms": the waits without a recorded place and cause. Returns the buffer. */
 enum { HEADLINE_BRIEF_SIZE = 64 };
 

@@ -116,6 +116,7 @@ static void find_facts(struct report *report)
     facts->tree = report->samples.tree;
     facts->awaits = report->awaits;
     facts->calls = report->calls;
+    facts->heap = report->heap;
     facts->gpu = gpu_stats_any(report->gpu) ? report->gpu : NULL;
     facts->wall = report->samples.off_cpu ? report->samples.wall : NULL;
     find_others(report);

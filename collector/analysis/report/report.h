@@ -61,6 +61,7 @@ struct report_facts {
     const struct own_tree *tree;        /* the same as a tree of calls */
     const struct awaits *awaits;        /* suspensions of asyncio tasks */
     const struct gpu_stats *gpu;        /* GPU work; NULL: no known work */
+    const struct heap_stats *heap;      /* memory; NULL: not recorded */
     const struct calls *calls;          /* counted calls; NULL: not recorded */
     const struct wall *wall;            /* NULL if waits were not recorded */
     struct sample_checks checks;

@@ -349,7 +349,7 @@ void frame_stats_add(struct frame_stats *stats, const struct sample *sample)
     struct stack_sum *sum = &stats->sums[known ? sample->stack : 0];
     stats->totals.total_ns += weight_ns;
     sum->weight_ns += weight_ns;
-    sum->count++;
+    sum->count += sample_weight_count(stats->weight, sample);
 }
 
 /* Returns the label of the leaf; 0: unknown. */

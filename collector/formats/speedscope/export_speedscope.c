@@ -481,6 +481,7 @@ const struct exporter export_speedscope = {
     .viewer = "at www.speedscope.app",
     .lacks = EXPORT_LACKS_MARKS | EXPORT_LACKS_COUNTERS | EXPORT_LACKS_FLOWS |
              EXPORT_LACKS_OTHER_SAMPLES,
+    .single_samples = true,
     .options = options,
     .wants = WANT_EVENTS | WANT_BEGINS | WANT_SAMPLES,
     .state_size = sizeof(struct state),

@@ -152,6 +152,7 @@ struct exporter {
     bool compressed;       /* independent of the output's name */
     bool counts_lines;     /* it holds only counted lines */
     bool tells_missing;    /* the file has room for losses of the recording */
+    bool single_samples;   /* it holds each sample: values that frees take off are refused */
     bool counts_calls;     /* it holds counted calls; -ENODATA: without calls */
     /* Its options, in struct export_options; a fallback applies to this format. NULL: without
      * options. */

@@ -275,7 +275,9 @@ static uint64_t count_of(const struct call_tree *tree, const struct sample *samp
 {
     const struct sample_set *set = sample_set_get(trace_sets_get(tree->trace), sample->set);
     int index = tree->options.weight.set ? sample_set_index(set, VALUE_TYPE_CALLS) : -1;
-    return index >= 0 && index < sample->value_count ? (uint64_t)sample->values[index] : 1;
+    return index >= 0 && index < sample->value_count
+               ? (uint64_t)sample->values[index]
+               : sample_weight_count(tree->options.weight, sample);
 }
 
 int call_tree_add(struct call_tree *tree, const struct sample *sample)

@@ -66,7 +66,7 @@ void line_stats_add(struct line_stats *stats, const struct sample *sample)
     struct line_sums *sums = &stats->sums[stack];
     if (sample_weight_takes(stats->weight, sets, sample)) {
         sums->self_ns += sample_weight_of(stats->weight, sets, sample);
-        sums->count++;
+        sums->count += sample_weight_count(stats->weight, sample);
     }
     if (sample_role(sets, sample) != SAMPLE_ROLE_OFF_CPU)
         return;

@@ -71,7 +71,7 @@ int range_stats_take_sample(struct range_stats *stats, const struct sample *samp
     }
     struct path_weight *weight = &stats->weights.items[*found - 1];
     weight->cpu_ns += cpu_ns;
-    weight->count++;
+    weight->count += sample_weight_count(stats->weight, sample);
     return 0;
 }
 
