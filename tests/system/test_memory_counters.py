@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
 
 from harness import Skip, case, check, equal, main
@@ -177,6 +178,62 @@ for _ in range(5):
     check(all(row["duration_ns"] > 250e6 for row in ranges), f"durations: {ranges}")
     done = home.annot("report", "--all", recording).ok()
     check(b"memory:heap live" not in done.out, "counters of memory stand with the program's")
+
+
+def top(home, *arguments):
+    done = home.annot("top", "--json", "--memory", "-d", "3s", *arguments,
+                      env={"ANNOT_PYTHON": "default"})
+    if b"eBPF" in done.err:
+        raise Skip("no eBPF here")
+    equal(done.status, 0, f"exit status ({done.err.decode()})")
+    return json.loads(done.out)
+
+
+@case
+def top_shows_live_and_allocated_bytes_by_process_and_function(home):
+    script, log = home.work / "program.py", home.work / "log"
+    script.write_text(f"""
+import os, sys, time
+def hold(): return [b"x" * (1 << 20) for _ in range(80)]
+def churn(): return len(bytes(1 << 20))
+kept, count = hold(), 0
+while True:
+    count += churn() >> 20
+    rss = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    with open({str(log)!r}, "w") as file:
+        print(count, rss, file=file)
+    time.sleep(0.01)
+""")
+    shown = top(home, "--total", "--", PYTHON, script)
+    count, rss = (int(word) for word in log.read_text().split())
+    functions = {}
+    for row in shown["functions"]:
+        name = row["function"].split(".")[0]
+        functions.setdefault(name, []).append((row["heap_live_bytes"], row["allocated_bytes"]))
+    near(sum(live for live, _ in functions["hold"]), 80 * MIB, "live of hold")
+    near(sum(live for live, _ in functions["churn"]), 0, "live of churn")
+    near(sum(allocated for _, allocated in functions["churn"]), count * MIB, "allocated by churn")
+    process = max(shown["processes"], key=lambda row: row["heap_live_bytes"])
+    near(process["heap_live_bytes"], 81 * MIB, "live of the process")
+    check(abs(process["rss_bytes"] - rss) < 4 * MIB, f"RSS {process['rss_bytes']}, not {rss}")
+
+
+@case
+def top_shows_resident_memory_of_a_running_program(home):
+    with subprocess.Popen([PYTHON, "-c", """
+import os, time
+kept = b"x" * (64 << 20)
+print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE"), flush=True)
+time.sleep(60)
+"""], stdout=subprocess.PIPE) as program:
+        try:
+            rss = int(program.stdout.readline())
+            rows = top(home, str(program.pid))["processes"]
+        finally:
+            program.kill()
+    row = [row for row in rows if row["pid"] == program.pid][0]
+    check(abs(row["rss_bytes"] - rss) < 2 * MIB, f"RSS {row['rss_bytes']}, not {rss}")
+    check("heap_live_bytes" not in row, "live bytes of a program that annot did not start")
 
 
 def make_group(limit):

@@ -170,6 +170,8 @@ static int check(const struct top_values *values, const struct cmd_call *call, b
 {
     int status = sampling_check(&values->sampling, CMD_MISUSE);
     if (status == 0)
+        status = memory_check(&values->memory, CMD_FAILED);
+    if (status == 0)
         status = python_check(&values->python, CMD_MISUSE);
     if (status == 0 && values->all && (call->operand_count > 0 || values->pids))
         return cmd_fail(
@@ -208,6 +210,10 @@ static int run_top(const struct cmd_call *call)
     bool once = values->once || values->json;
     struct top_view view;
     int status = check(values, call, once);
+    bool pids = values->pids || (call->operand_count > 0 && is_pid(call->operands[0]));
+    bool blocks = !pids && !values->all;
+    if (status == 0 && values->memory.on)
+        top_show_memory(blocks);
     if (status == 0)
         status = choose_view(values, &view);
     if (status != 0)
@@ -217,7 +223,6 @@ static int run_top(const struct cmd_call *call)
         return cmd_fail(CMD_FAILED, "out of memory");
     session->values = values;
     session->all = values->all;
-    bool pids = values->pids || (call->operand_count > 0 && is_pid(call->operands[0]));
     if (pids)
         status = pid_list_parse(values->pids, call->operands, &session->pids);
     if (status == 0)
@@ -256,6 +261,7 @@ static const struct option_spec top_options[] = {
     {"limit", 'n', OPTION_COUNT, offsetof(struct top_values, limit), "N", "with --once: rows",
      "20"},
     OPTIONS_GROUP("samples and waits"),
+    MEMORY_OPTIONS(offsetof(struct top_values, memory)),
     RATE_OPTION(offsetof(struct top_values, sampling)),
     OFF_CPU_OPTION(offsetof(struct top_values, sampling)),
     {"sampling", 0, OPTION_CHOICE, offsetof(struct top_values, sampling.rung), "bpf|remote",

@@ -12,12 +12,14 @@
 #include "attach.h"
 #include "child.h"
 #include "collector.h"
+#include "memory_options.h"
 #include "operands.h"
 #include "recent.h"
 #include "record_inject.h"
 #include "record_options.h"
 #include "record_program.h"
 #include "table.h"
+#include "top_memory.h"
 #include "wall.h"
 
 #include <signal.h>
@@ -46,6 +48,7 @@ struct top_values {
     struct sampling_values sampling;
     struct python_values python;
     struct inject_values inject;
+    struct memory_values memory;
 };
 
 /* ---- The session: top_session.c ----
@@ -60,12 +63,14 @@ struct top_session {
     struct program program; /* the started command */
     struct signals signals;
     struct child child;
-    bool has_child;
+    bool has_child, with_command;
     int stderr_fd; /* captured stderr of the command while the screen is taken; -1 */
     struct attach_programs programs;
     struct collector *collector;
     struct recent *recent;
     struct recent_ranges *ranges;
+    struct top_memory *memory; /* NULL: not wanted */
+    struct memory_environment memory_environment;
     int64_t begin_ns;
     uint64_t anew_count;
     char command[256];
@@ -128,6 +133,8 @@ struct top_row {
     uint8_t range_kind;
     uint64_t cpu_ns, total_ns, ready_ns, waiting_ns, gil_ns, gil_wait_ns;
     uint64_t count, max_ns, open;
+    uint64_t rss, live, allocated; /* bytes */
+    int64_t live_sum;
 };
 
 struct top_data {
@@ -143,6 +150,7 @@ struct top_data {
     uint64_t gil_wait_ns;
     uint64_t waits[WAIT_REASON_COUNT];
     struct recent_range_rows ranges;
+    struct top_memory *memory; /* NULL: not wanted */
     VEC(struct top_row) rows;
 };
 
@@ -162,6 +170,10 @@ void top_data_free(struct top_data *data);
 
 const char *top_kind_name(enum top_kind kind);
 enum top_kind top_kind_of(const char *word); /* TOP_KINDS: unknown word */
+
+/* Adds the columns of memory to the views of functions and processes; of PIDs, of RSS only. Call it
+ * once, before other functions of tables. */
+void top_show_memory(bool blocks);
 
 /* The table of the data's view, sorted and filtered. Valid as long as the data. 0 or -ENOMEM. */
 int top_table_make(struct top_data *data, struct table *ret_table);

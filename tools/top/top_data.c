@@ -317,6 +317,81 @@ static int add_ranges(const struct top_session *session, struct top_data *data)
     return error;
 }
 
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* The row of a function, or of a process; NULL: none. */
+static struct top_row *memory_row(struct finding *finding, const struct top_memory_use *use)
+{
+    struct top_data *data = finding->data;
+    uint32_t process = trace_thread_get(data->trace, use->thread)->process;
+    if (data->part.wants && !data->part.wants(data->part.context, use->thread))
+        return NULL;
+    if (data->view->kind == TOP_FUNCTIONS) {
+        uint32_t label = top_memory_function(data->trace, use->stack);
+        return label ? row_of(finding, (uint64_t)label + 1, &(struct own_row){.label = label})
+                     : NULL;
+    }
+    const uint64_t *found = map64_find(&finding->by_key, (uint64_t)process + 1);
+    return found ? &data->rows.items[*found] : NULL;
+}
+
+/* 0 or -ENOMEM. */
+static int index_processes(struct finding *finding)
+{
+    const struct top_data *data = finding->data;
+    int error = 0;
+    for (size_t i = 0; i < data->rows.count && !error; i++)
+        error = map64_put(&finding->by_key, (uint64_t)data->rows.items[i].process + 1, i);
+    return error;
+}
+
+/* A process that has ended holds nothing. */
+static int add_use(void *context, const struct top_memory_use *use)
+{
+    struct finding *finding = context;
+    struct top_data *data = finding->data;
+    struct top_row *row = memory_row(finding, use);
+    if (!row)
+        return 0;
+    if (process_lives(data, trace_thread_get(data->trace, use->thread)->process))
+        row->live_sum += use->live;
+    if (data->total)
+        row->allocated += (uint64_t)use->allocated;
+    return 0;
+}
+
+static int add_allocated(void *context, const struct sample *sample)
+{
+    struct finding *finding = context;
+    const struct sample_sets *sets = trace_sets_get(finding->data->trace);
+    int64_t bytes = sample_value(sets, sample, VALUE_TYPE_ALLOC_BYTES);
+    const struct top_memory_use use = {.thread = sample->thread, .stack = sample->stack};
+    struct top_row *row = bytes > 0 ? memory_row(finding, &use) : NULL;
+    if (row)
+        row->allocated += (uint64_t)bytes;
+    return 0;
+}
+
+/* The sum of a part of the blocks is an estimate too: never below 0 for readers. */
+static int add_memory(const struct top_session *session, struct finding *finding)
+{
+    struct top_data *data = finding->data;
+    if (!data->memory || (data->view->kind != TOP_FUNCTIONS && data->view->kind != TOP_PROCESSES))
+        return 0;
+    int error = data->view->kind == TOP_PROCESSES ? index_processes(finding) : 0;
+    if (!error)
+        error = top_memory_each(data->memory, add_use, finding);
+    if (!error && !data->total)
+        error = recent_each(session->recent, &data->part, add_allocated, finding);
+    for (size_t i = 0; i < data->rows.count && !error; i++) {
+        struct top_row *row = &data->rows.items[i];
+        row->live = row->live_sum > 0 ? (uint64_t)row->live_sum : 0;
+        if (data->view->kind == TOP_PROCESSES)
+            row->rss = top_memory_resident(data->memory, row->process);
+    }
+    return error;
+}
+
 /* ---- Putting it together --------------------------------------------------------------------- */
 
 static int add_rows(const struct top_session *session, struct top_data *data)
@@ -347,6 +422,8 @@ static int add_rows(const struct top_session *session, struct top_data *data)
         if (!error)
             error = add_totals(&finding);
     }
+    if (!error)
+        error = add_memory(session, &finding);
     map64_free(&finding.by_key);
     free(finding.seen);
     return error;
@@ -357,6 +434,7 @@ int top_data_make(const struct top_session *session, const struct top_view *view
 {
     *data = (struct top_data){.trace = collector_trace(session->collector),
                               .command = session->command,
+                              .memory = session->memory,
                               .view = view,
                               .total = view->total};
     choose_part(session, to_ns, data);

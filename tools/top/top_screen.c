@@ -225,6 +225,8 @@ static int reset(struct screen *screen)
     screen->state.reset = false;
     snprintf(screen->state.message, sizeof(screen->state.message), "counted anew from here on");
     int error = recent_reset(screen->session->recent, clock_now_ns());
+    if (screen->session->memory)
+        top_memory_reset(screen->session->memory);
     return error ? error : recent_ranges_reset(screen->session->ranges);
 }
 

@@ -36,7 +36,8 @@ enum { STRINGS_MAX = 1 << 20, THREADS_MAX = 1 << 16 };
 static int take_events(void *context, const struct event_batch *batch)
 {
     struct top_session *session = context;
-    return recent_ranges_add(session->ranges, batch);
+    bool counters = batch->late && batch->count > 0 && batch->events->kind == EVENT_COUNTER;
+    return counters ? 0 : recent_ranges_add(session->ranges, batch);
 }
 
 static int take_samples(void *context, const struct sample *samples, size_t count)
@@ -47,6 +48,8 @@ static int take_samples(void *context, const struct sample *samples, size_t coun
         error = recent_add(session->recent, &samples[i]);
         if (!error)
             error = recent_ranges_add_sample(session->ranges, &samples[i]);
+        if (!error && session->memory)
+            error = top_memory_add(session->memory, &samples[i]);
     }
     return error;
 }
@@ -140,6 +143,8 @@ static int make_collector(struct top_session *session)
         .filter = "",
     };
     sampling_apply(&session->values->sampling, &options);
+    if (session->with_command)
+        memory_apply(&session->values->memory, &session->memory_environment, &options);
     int code = collector_create(&options, &session->collector, &error);
     if (code != 0)
         return cmd_fail(CMD_FAILED, error.hint[0] ? "%s\n%s" : "%s%s", error.what, error.hint);
@@ -147,7 +152,12 @@ static int make_collector(struct top_session *session)
     int64_t now_ns = clock_now_ns();
     session->recent = recent_create(trace, now_ns);
     session->ranges = recent_ranges_create(trace, now_ns);
-    return session->recent && session->ranges ? 0 : cmd_fail(CMD_FAILED, "out of memory");
+    if (session->values->memory.on)
+        session->memory = top_memory_create(trace);
+    bool made = session->recent && session->ranges;
+    return made && (session->memory || !session->values->memory.on)
+               ? 0
+               : cmd_fail(CMD_FAILED, "out of memory");
 }
 
 /* Without samples there is nothing to show: fails. */
@@ -199,10 +209,12 @@ static void close_parts(struct top_session *session)
         (void)collector_finish(session->collector);
     recent_ranges_destroy(session->ranges);
     recent_destroy(session->recent);
+    top_memory_destroy(session->memory);
     collector_destroy(session->collector);
     attach_programs_fini(&session->programs);
     session->ranges = NULL;
     session->recent = NULL;
+    session->memory = NULL;
     session->collector = NULL;
 }
 
@@ -256,19 +268,24 @@ static void restore_streams(const struct streams *streams)
 struct command_environment {
     struct python_environment python;
     struct inject_environment inject;
-    struct child_variable variables[PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX];
+    struct child_variable
+        variables[PYTHON_VARIABLES_MAX + INJECT_VARIABLES_MAX + MEMORY_VARIABLES_MAX];
     size_t count;
 };
 
-static void fill_environment(struct command_environment *environment,
-                             const struct top_values *values)
+static void fill_environment(struct command_environment *environment, struct top_session *session)
 {
+    const struct top_values *values = session->values;
     struct child_variable *variables = environment->variables;
     size_t python = python_environment(&values->python, &environment->python);
     size_t inject = inject_environment(&values->inject, &environment->inject);
     memcpy(variables, environment->python.variables, python * sizeof(*variables));
     memcpy(variables + python, environment->inject.variables, inject * sizeof(*variables));
-    environment->count = python + inject;
+    const char *preload = environment->python.preload[0] ? environment->python.preload : NULL;
+    size_t memory = memory_environment(&values->memory, preload, &session->memory_environment);
+    memcpy(variables + python + inject, session->memory_environment.variables,
+           memory * sizeof(*variables));
+    environment->count = python + inject + memory;
 }
 
 static int start(struct top_session *session, bool mute)
@@ -278,7 +295,7 @@ static int start(struct top_session *session, bool mute)
     struct streams streams;
     if (!environment)
         return cmd_fail(CMD_FAILED, "out of memory");
-    fill_environment(environment, session->values);
+    fill_environment(environment, session);
     const struct child_command command = {
         .argv = session->program.argv,
         .variables = environment->variables,
@@ -301,10 +318,13 @@ static int start(struct top_session *session, bool mute)
 static int begin_command(struct top_session *session, char **command, bool mute)
 {
     int status = program_choose(&session->program, command);
+    session->with_command = true;
     if (status == 0)
         status = make_collector(session);
     if (status == 0)
         status = check_rung(session);
+    if (status == 0)
+        status = memory_begin(&session->values->memory, session->collector, CMD_FAILED);
     if (status != 0)
         return status;
     child_prepare(&session->child, &session->signals);
@@ -433,7 +453,8 @@ int top_session_step(struct top_session *session)
 int top_session_hold(struct top_session *session, bool hold)
 {
     session->held = hold;
-    return recent_hold(session->recent, hold);
+    int error = session->memory ? top_memory_hold(session->memory, hold) : 0;
+    return error ? error : recent_hold(session->recent, hold);
 }
 
 static bool is_too_much(const struct top_session *session)

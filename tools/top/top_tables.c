@@ -43,6 +43,10 @@ enum field {
     MEAN,
     MAX,
     OPEN,
+    RSS,
+    LIVE,
+    ALLOCATED,
+    ALLOCATED_RATE,
     FIELDS,
 };
 
@@ -76,9 +80,16 @@ static const struct table_column fields[FIELDS] = {
     [MEAN] = {.name = "mean_ns", .title = "mean", .type = COLUMN_TIME, .rank = 3},
     [MAX] = {.name = "max_ns", .title = "longest", .type = COLUMN_TIME, .rank = 2},
     [OPEN] = {.name = "open", .title = "open", .type = COLUMN_COUNT, .rank = 3},
+    [RSS] = {.name = "rss_bytes", .title = "RSS", .type = COLUMN_BYTES, .rank = 1},
+    [LIVE] = {.name = "heap_live_bytes", .title = "heap live", .type = COLUMN_BYTES},
+    [ALLOCATED] = {.name = "allocated_bytes",
+                   .title = "allocated",
+                   .type = COLUMN_BYTES,
+                   .rank = 4},
+    [ALLOCATED_RATE] = {.title = "alloc/s", .type = COLUMN_BYTES, .rank = 1},
 };
 
-enum { VIEW_COLUMNS = 16, FIRST_NS = 1000000000 };
+enum { VIEW_COLUMNS = 20, FIRST_NS = 1000000000 };
 
 struct view {
     const char *name;
@@ -86,7 +97,7 @@ struct view {
     uint8_t sort;                  /* initial sort column */
 };
 
-static const struct view views[TOP_KINDS] = {
+static struct view views[TOP_KINDS] = {
     [TOP_FUNCTIONS] = {"functions",
                        {FUNCTION, LOCATION, CPU_SHARE, CPU, TOTAL_SHARE, TOTAL, READY_SHARE, READY,
                         WAITS_SHARE, WAITS},
@@ -113,6 +124,26 @@ static const struct view views[TOP_KINDS] = {
                  {FUNCTION, LOCATION, THREAD, GIL_SHARE, GIL, GIL_WAITS_SHARE, GIL_WAITS},
                  GIL},
 };
+
+static void append_column(enum top_kind kind, enum field field)
+{
+    uint8_t *columns = views[kind].columns;
+    unsigned at = 0;
+    while (columns[at])
+        at++;
+    columns[at] = (uint8_t)field;
+}
+
+void top_show_memory(bool blocks)
+{
+    static const enum field of_blocks[] = {LIVE, ALLOCATED_RATE, ALLOCATED};
+
+    append_column(TOP_PROCESSES, RSS);
+    for (size_t i = 0; i < sizeof(of_blocks) / sizeof(*of_blocks) && blocks; i++) {
+        append_column(TOP_FUNCTIONS, of_blocks[i]);
+        append_column(TOP_PROCESSES, of_blocks[i]);
+    }
+}
 
 const char *top_kind_name(enum top_kind kind)
 {
@@ -149,6 +180,10 @@ static uint64_t number_of(const struct top_row *row, enum field field)
         [MEAN] = row->count ? row->total_ns / row->count : 0,
         [MAX] = row->max_ns,
         [OPEN] = row->open,
+        [RSS] = row->rss,
+        [LIVE] = row->live,
+        [ALLOCATED] = row->allocated,
+        [ALLOCATED_RATE] = row->allocated,
     };
     return numbers[field];
 }
@@ -270,6 +305,8 @@ static void fill_cell(const struct top_data *data, const struct top_row *from,
         row_number(row, at, id_of(data->trace, from, field));
     } else if (!top_sees_waits(data) && is_wait(field)) {
         row->cells[at].state = CELL_UNKNOWN;
+    } else if (field == ALLOCATED_RATE) {
+        row_count(row, at, (uint64_t)((double)from->allocated * 1e9 / (double)data->length_ns));
     } else if (field == RATE) {
         row_value(row, at, (double)from->count * 1e9 / (double)data->length_ns);
     } else {
