@@ -356,6 +356,33 @@ with pyannot.annotate("load"):
 
 
 @case
+def a_sure_difference_of_two_recordings_fails_a_limit_and_chance_does_not(home):
+    def hold(count, name):
+        path = record(home, f"""
+import os
+def hold(): return [bytes({BLOCK}) for _ in range({count})]
+kept = hold()
+os._exit(0)
+""")
+        return path.rename(home.work / name)
+
+    def status(one, other, limit):
+        done = home.annot("diff", "--undecided", "--fail-if", limit, one, other)
+        return done.status, done.out.decode()
+
+    small, same, large = hold(20000, "a.annot"), hold(20000, "b.annot"), hold(40000, "c.annot")
+    for limit in ("heap peak > +5%", "heap held > +5%", "heap allocated > +20MiB",
+                  "memory:hold* peak > +5%"):
+        found, text = status(small, large, limit)
+        equal(found, 1, f"twice as much, {limit}: {text}")
+        found, text = status(small, same, limit)
+        check(found in (0, 3), f"the same, {limit}: {text}")
+    for limit in ("heap peak > +90%", "heap peak > 200MB", "heap allocated > +90%"):
+        found, text = status(small, same, limit)
+        equal(found, 0, f"the same, {limit}: {text}")
+
+
+@case
 def pprof_has_allocated_and_held_bytes(home):
     recording = record(home, f"""
 def hold(): return [bytes({BLOCK}) for _ in range(20000)]

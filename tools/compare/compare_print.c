@@ -51,6 +51,11 @@ struct judged {
 
 static int fail_unknown(const struct compare_limit *limit)
 {
+    if (strcmp(limit->name, "heap") == 0)
+        return cmd_fail(CMD_MISUSE,
+                        "--fail-if \"%s\": neither side has samples of memory\n"
+                        "annot record --memory takes them",
+                        limit->text);
     return cmd_fail(CMD_MISUSE,
                     "--fail-if \"%s\": neither side has a %s called \"%s\"%s%s\n--all lists the "
                     "names; *, ? and [] stand for letters; \"KIND:NAME\" asks for other rows",

@@ -181,6 +181,23 @@ static void add_ready(const struct words *words, struct text *text,
         text_format(text, " Most of that is time without a processor: other programs had them.");
 }
 
+/* "Memory at the peak: 210 MiB instead of 105 MiB: 100 % more (95 %: 80 to 122 %)." */
+static void print_memory(const struct words *words)
+{
+    const struct compare_result *results;
+    char buffer[WORDS_SIZE], interval[COMPARE_TEXT_SIZE];
+    struct text text = text_init(buffer, sizeof(buffer));
+    if (compare_results(words->compare, "heap", &results) == 0 || isnan(results->shift))
+        return;
+    const char *range = compare_interval_text(results, interval);
+    text_format(&text, "Memory at the peak: ");
+    add_whole(&text, results, false);
+    if (range[0])
+        text_format(&text, range[0] == 'n' ? " (%s)" : " (95 %%: %s)", range);
+    text_format(&text, is_chance(words, results) ? ", which may be chance." : ".");
+    put(words, buffer, 0);
+}
+
 static void print_whole(const struct words *words)
 {
     char buffer[WORDS_SIZE];
@@ -208,6 +225,7 @@ static void print_whole(const struct words *words)
         put(words, buffer, 0);
         text = text_init(buffer, sizeof(buffer));
     }
+    print_memory(words);
     add_sureness(words, &text, wall);
     put(words, buffer, 0);
 }

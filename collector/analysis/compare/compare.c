@@ -322,6 +322,11 @@ static void find_speed(const struct reading *r, struct compare_row *row)
     row->speed = (first || row->speed) && row->bound && self >= 0.9 * total && count >= 10;
 }
 
+static double sum_of(double a, double b, unsigned flags)
+{
+    return flags & METRIC_DEVIATION ? hypot(a, b) : a + b;
+}
+
 static int take_row(const struct reading *r, uint64_t index)
 {
     const struct compare_kind *kind = &compare_kinds[r->kind];
@@ -339,11 +344,31 @@ static int take_row(const struct reading *r, uint64_t index)
         if (kind->metrics[i].flags & METRIC_BOTH)
             value = number_of(r, r->columns[i + 1]) + number_of(r, r->columns[i + 2]);
         bool adds = (kind->metrics[i].flags & METRIC_SUM) && !isnan(*at) && !isnan(value);
-        *at = adds ? *at + value : isnan(value) ? *at : value;
+        *at = adds ? sum_of(*at, value, kind->metrics[i].flags) : isnan(value) ? *at : value;
     }
     if (rc == 0)
         find_speed(r, row);
     return rc;
+}
+
+/* Adds up the columns of all rows into the only row of the kind. */
+static int take_whole(struct reading *r, const char *name)
+{
+    const struct compare_metric *metrics = compare_kinds[r->kind].metrics;
+    struct compare_row *row = compare_row_of(r->compare, r->kind, name, strlen(name));
+    if (!row)
+        return -ENOMEM;
+    row->name = name;
+    for (uint64_t i = 0; i < r->table->row_count; i++) {
+        table_row(r->table, i, r->row);
+        for (unsigned metric = 0; metric < METRICS_MAX; metric++) {
+            double value = number_of(r, r->columns[metric]);
+            double *sum = &row->values[compare_at(r->compare, metric, r->run)];
+            if (r->columns[metric] >= 0 && !isnan(value))
+                *sum = isnan(*sum) ? value : sum_of(*sum, value, metrics[metric].flags);
+        }
+    }
+    return 0;
 }
 
 static int take_table(struct reading *r)
@@ -358,6 +383,8 @@ static int take_table(struct reading *r)
     r->place = column_of(r->table, kind->place);
     for (int i = 0; i < METRICS_MAX; i++)
         r->columns[i] = kind->metrics[i].word ? column_of(r->table, kind->metrics[i].column) : -1;
+    if (kind->whole)
+        return take_whole(r, kind->whole);
     for (uint64_t i = 0; i < r->table->row_count && rc == 0; i++) {
         table_row(r->table, i, r->row);
         if (r->row->role == ROW_PLAIN)

@@ -9,6 +9,7 @@
 #include "missing.h"
 #include "report.h"
 #include "report_samples.h"
+#include "sample_weight.h"
 #include "stacks.h"
 #include "table.h"
 #include "trace.h"
@@ -24,15 +25,11 @@
 /* Names of the settings and origins of recordings. */
 
 static const char *const fact_names[FACTS] = {
-    [FACT_COMMAND] = "command",
-    [FACT_MACHINE] = "machine",
-    [FACT_PROCESSORS] = "processors",
-    [FACT_INTERPRETER] = "interpreter",
-    [FACT_WAY] = "sampling",
-    [FACT_RATE] = "rate of sampling",
-    [FACT_WAITS] = "waits",
-    [FACT_CALLS] = "calls",
-    [FACT_VERSION] = "version of annot",
+    [FACT_COMMAND] = "command",       [FACT_MACHINE] = "machine",
+    [FACT_PROCESSORS] = "processors", [FACT_INTERPRETER] = "interpreter",
+    [FACT_WAY] = "sampling",          [FACT_RATE] = "rate of sampling",
+    [FACT_WAITS] = "waits",           [FACT_CALLS] = "calls",
+    [FACT_MEMORY] = "memory",         [FACT_VERSION] = "version of annot",
 };
 
 /* ---- One recording --------------------------------------------------------------------------- */
@@ -79,6 +76,7 @@ static void take_texts(struct compare_run *run, const struct trace *trace,
                        : facts->off_cpu    ? "recorded"
                                            : "not recorded",
         [FACT_CALLS] = facts->calls ? "counted, which slows the program" : "not counted",
+        [FACT_MEMORY] = sample_heap_any(trace) ? "recorded" : "not recorded",
         [FACT_VERSION] = trace_string(trace, session->annot_version)->bytes,
     };
     for (int i = 0; i < FACTS; i++)
@@ -91,7 +89,7 @@ void compare_take_facts(struct compare_run *run, const struct report *report,
     const struct report_facts *facts = report_facts(report);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
     const struct trace_session *session = trace_session_get(trace);
-    static const uint8_t of_recorder[] = {FACT_MACHINE, FACT_CALLS, FACT_VERSION};
+    static const uint8_t of_recorder[] = {FACT_MACHINE, FACT_CALLS, FACT_MEMORY, FACT_VERSION};
     uint64_t wall_ns = facts->wall ? wall_totals(facts->wall)->wall_ns : 0;
     take_texts(run, trace, facts);
     take_interpreter(trace, run->facts[FACT_INTERPRETER]);

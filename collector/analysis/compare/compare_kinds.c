@@ -47,6 +47,25 @@
             TIME_OF("p95", "p95_ns", 0), TIME_OF("max", "max_ns", 0),                              \
     }
 
+#define BYTES_OF(word, column, flags)                                                              \
+    {                                                                                              \
+        (word), (column), COLUMN_BYTES, (flags)                                                    \
+    }
+
+/* "held": at the end of the process. `sum`: METRIC_SUM for rows that may be missing, or 0. */
+#define MEMORY_METRICS(sum)                                                                        \
+    {                                                                                              \
+        BYTES_OF("peak", "peak_bytes", METRIC_TESTED | METRIC_ESTIMATE | (sum)),                   \
+            BYTES_OF("peak-deviation", "peak_deviation_bytes", METRIC_DEVIATION | (sum)),          \
+            BYTES_OF("held", "held_bytes", METRIC_TESTED | METRIC_ESTIMATE | (sum)),               \
+            BYTES_OF("held-deviation", "held_deviation_bytes", METRIC_DEVIATION | (sum)),          \
+            BYTES_OF("allocated", "allocated_bytes", METRIC_TESTED | METRIC_ESTIMATE | (sum)),     \
+            BYTES_OF("allocated-deviation", "allocated_deviation_bytes",                           \
+                     METRIC_DEVIATION | (sum)),                                                    \
+            BYTES_OF("temporary", "temporary_bytes", (sum)),                                       \
+            COUNT_OF("blocks", "block_count", (sum)),                                              \
+    }
+
 #define WAIT_METRICS                                                                               \
     {                                                                                              \
         TIME_OF("total", "total_ns", METRIC_TESTED | METRIC_SUM),                                  \
@@ -60,6 +79,15 @@ const struct compare_kind compare_kinds[] = {
         .title = "runs",
         .label = "run",
         .metrics = {TIME_OF("value", NULL, METRIC_TESTED)},
+    },
+    {
+        .word = "heap",
+        .table = "memory",
+        .result = "heap",
+        .title = "memory of all processes",
+        .label = "memory",
+        .whole = "heap",
+        .metrics = MEMORY_METRICS(0),
     },
     {
         .word = "range",
@@ -221,6 +249,16 @@ const struct compare_kind compare_kinds[] = {
         .keys = {"module"},
         .metrics = {TIME_OF("self", "self_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     TIME_OF("total", "total_ns", METRIC_SUM)},
+    },
+    {
+        .word = "memory",
+        .table = "memory",
+        .title = "functions that allocate memory",
+        .label = "function",
+        .keys = {"function"},
+        .place = "location",
+        .match = MATCH_CODE,
+        .metrics = MEMORY_METRICS(METRIC_SUM),
     },
     {
         .word = "counter",

@@ -16,6 +16,8 @@ enum metric_flags {
     METRIC_RELATIVE = 1u << 4,    /* METRIC_UNDISTURBED, scaled to equal speed of all runs */
     METRIC_REPORTED = 1u << 5,    /* reported by programs: its presence is not subject to chance */
     METRIC_BOTH = 1u << 7,        /* sum of the next two metrics: running and waiting */
+    METRIC_ESTIMATE = 1u << 8,    /* the next metric is its standard deviation */
+    METRIC_DEVIATION = 1u << 9,   /* of independent rows, squares add up */
 };
 
 /* How rows of one side only are matched with rows of the other. */
@@ -25,17 +27,19 @@ struct compare_metric {
     const char *word;   /* "total" */
     const char *column; /* of the table; NULL: computed from others */
     uint8_t unit;       /* enum column_type */
-    uint8_t flags;
+    uint16_t flags;
 };
 
 enum { METRICS_MAX = 16, KEYS_MAX = 4 };
 
 struct compare_kind {
-    const char *word;  /* "range" */
-    const char *table; /* of the report, and of the comparison; NULL: not from a report */
+    const char *word;   /* "range" */
+    const char *table;  /* of the report; NULL: not from a report */
+    const char *result; /* table of the comparison; NULL: `table` */
     const char *title, *label;
     const char *keys[KEYS_MAX + 1]; /* columns that identify its rows; the first is the name */
     const char *place;              /* a column, or NULL */
+    const char *whole;              /* NULL, or the name of its only row: the sum of the table */
     uint8_t match;                  /* enum match */
     struct compare_metric metrics[METRICS_MAX];
 };

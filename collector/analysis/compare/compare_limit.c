@@ -222,10 +222,12 @@ static bool is_meant(const struct compare_limit *limit, const char *name)
     return text_matches(limit->name, name) || (leaf && text_matches(limit->name, leaf + 1));
 }
 
-/* Without a kind, a number of the run with that name comes first, then ranges, then functions. */
+/* Without a kind, a number of the run with that name comes first, then memory, ranges and
+ * functions. */
 static bool is_kind(const struct compare_limit *limit, size_t kind, bool found)
 {
-    static const char *const plain[] = {"run", "range", "overlapping", "track", "call", "function"};
+    static const char *const plain[] = {"run",   "heap", "range",   "overlapping",
+                                        "track", "call", "function"};
     if (limit->kind)
         return strcmp(limit->kind, compare_kinds[kind].word) == 0;
     for (size_t i = 0; i < sizeof(plain) / sizeof(*plain) && !found; i++)
@@ -264,6 +266,8 @@ static void judge_difference(const struct compare *compare, struct compare_judge
     const struct compare_result *result = &judgement->result;
     double scale = judgement->limit->relative ? fabs(result->a) : 1;
     bool rough = compare_is_single(compare) && isnan(result->p);
+    if (!(fabs(result->a) > 0) && !(fabs(result->b) > 0) && !isnan(result->shift))
+        scale = 1; /* 0 on both sides is no change */
     judgement->value = result->shift / scale;
     judgement->low = (rough ? result->b / RUN_FACTOR - result->a : result->low) / scale;
     judgement->high = (rough ? result->b * RUN_FACTOR - result->a : result->high) / scale;

@@ -101,7 +101,7 @@ static bool is_rough(const struct compare *compare, size_t kind, const struct co
     const struct compare_result *result = tested(compare, kind, row, part->result.metric);
     if (compare->story.basis == COMPARE_BY_BOTH && strcmp(part->result.kind, "own") == 0)
         return true;
-    if (!compare_is_single(compare))
+    if (!compare_is_single(compare) || part->result.unit == COLUMN_BYTES)
         return result ? !is_sure(result) : !(part->result.p <= SURE_P);
     result = compare_metric_find(&compare_kinds[kind], "cpu") >= 0
                  ? tested(compare, kind, row, "cpu")
@@ -344,6 +344,12 @@ static const struct section sections[] = {
      .label = "module",
      .kinds = {"import"},
      .metric = "self",
+     .bases = ~0u},
+    {.name = "changes_memory",
+     .title = "Memory at the peak, by function",
+     .label = "function",
+     .kinds = {"memory"},
+     .metric = "peak",
      .bases = ~0u},
     {.name = "changes_counters",
      .title = "Counters: means",
@@ -627,6 +633,16 @@ static double wall_of(const struct compare *compare)
     return 0;
 }
 
+/* The whole of which the rows of a section are parts. */
+static double whole_of(const struct compare *compare, const struct section *section)
+{
+    const struct compare_result *heap;
+    if (strcmp(section->kinds[0], "memory") != 0)
+        return wall_of(compare);
+    return compare_results(compare, "heap", &heap) > 0 ? fmax(or_zero(heap->a), or_zero(heap->b))
+                                                       : 0;
+}
+
 /* Rows that only one side recorded at all have not changed. */
 static bool has_old_and_new(const struct compare_parts *parts)
 {
@@ -655,7 +671,7 @@ static int add_section(struct compare *compare, const struct section *section, u
                        size_t *left)
 {
     struct compare_parts parts = {0};
-    double whole = wall_of(compare);
+    double whole = whole_of(compare, section);
     uint64_t room = *left < SECTION_ROWS ? *left : SECTION_ROWS, most = limit ? limit : room;
     int rc = find_parts(compare, section, &parts);
     struct rows *rows = rc == 0 ? new_rows(most < parts.count ? most : parts.count) : NULL;

@@ -43,6 +43,7 @@ enum fact {
     FACT_RATE,
     FACT_WAITS,
     FACT_CALLS,
+    FACT_MEMORY,
     FACT_VERSION,
     FACTS,
 };

@@ -202,12 +202,13 @@ static int add_table(struct compare *compare, size_t index)
 {
     const struct compare_kind *kind = &compare_kinds[index];
     const struct compare_list *list = &compare->lists[index];
+    const char *name = kind->result ? kind->result : kind->table ? kind->table : "runs";
     unsigned metrics = tested_metrics(kind);
     struct table *table = &compare->tables[compare->table_count];
     struct rows *rows = malloc(sizeof(*rows) + list->results.count * sizeof(*rows->order));
     if (!rows)
         return -ENOMEM;
-    *table = (struct table){.name = kind->table ? kind->table : "runs", .fill = fill};
+    *table = (struct table){.name = name, .fill = fill};
     table->rows = rows;
     rows->list = list;
     table->row_count = list->results.count;

@@ -17,6 +17,9 @@
 
 enum { TESTED_MAX = 300 }; /* of a table: the largest rows */
 
+/* More samples make an estimate no more certain. */
+#define ESTIMATE_SAMPLES_MAX 1e6
+
 #define LEVEL       0.95
 #define SURE_P      0.05
 #define LEAST_SHARE 0.01 /* of the largest row: smaller rows are not tested */
@@ -72,12 +75,48 @@ static int set_test(struct compare_result *result, const struct compare_test *te
     return 0;
 }
 
-/* Tests one run a side: by its durations, or by its samples. */
-static int measure_single(const struct compare *compare, const struct compare_row *row,
-                          unsigned flags, double level, struct compare_result *result)
+/* A difference between two counts without error is sure. */
+static int set_exact(struct compare_result *result)
 {
-    const size_t *counts = row->batch_counts;
+    result->low = result->high = result->shift;
+    result->p = result->shift < 0 || result->shift > 0 ? 0 : 1;
+    return 0;
+}
+
+/* Tests sums of samples, each of which stands for `a_period` or `b_period`. */
+static int set_counts(struct compare_result *result, double a_period, double b_period, double level)
+{
+    struct compare_test test =
+        compare_counts((uint64_t)llround(result->a / a_period),
+                       (uint64_t)llround(result->b / b_period), a_period / b_period, level);
+    result->measured = COMPARE_OF_SAMPLES;
+    return set_test(result, &test, result->a);
+}
+
+/* Estimates, by as many samples of equal size as give the deviations together. */
+static int measure_estimates(const struct compare *compare, const struct compare_cell *cell,
+                             double level, struct compare_result *result)
+{
+    const struct compare_cell deviation = {cell->kind, cell->row, cell->metric + 1};
+    double a = value_of(compare, &deviation, 0), b = value_of(compare, &deviation, 1);
+    double whole = result->a + result->b;
+    double squares = (isnan(a) ? 0 : a * a) + (isnan(b) ? 0 : b * b);
+    if (isnan(result->a) || isnan(result->b) || (isnan(a) && isnan(b)))
+        return 0;
+    if (!(squares > 0) || !(whole > 0))
+        return set_exact(result);
+    double period = fmax(squares / whole, whole / ESTIMATE_SAMPLES_MAX);
+    return set_counts(result, period, period, level);
+}
+
+/* Tests one run a side: by its durations, or by its samples. */
+static int measure_single(const struct compare *compare, const struct compare_cell *cell,
+                          double level, struct compare_result *result)
+{
+    const struct compare_row *row = cell->row;
+    unsigned flags = compare_kinds[cell->kind].metrics[cell->metric].flags;
     double a_period = compare->runs[0].period_ns, b_period = compare->runs[1].period_ns;
+    const size_t *counts = row->batch_counts;
     struct compare_test test;
     if ((flags & METRIC_EACH) && counts[COMPARE_A] > 1 && counts[COMPARE_B] > 1) {
         int rc = compare_groups((struct compare_group){row->batches[COMPARE_A], counts[COMPARE_A]},
@@ -88,13 +127,12 @@ static int measure_single(const struct compare *compare, const struct compare_ro
         result->b_count = (uint32_t)counts[COMPARE_B];
         return rc < 0 ? rc : set_test(result, &test, 1);
     }
+    if (flags & METRIC_ESTIMATE)
+        return measure_estimates(compare, cell, level, result);
     if (!(flags & METRIC_SAMPLED) || !(a_period > 0) || !(b_period > 0) || isnan(result->a) ||
         isnan(result->b))
         return 0;
-    test = compare_counts((uint64_t)llround(result->a / a_period),
-                          (uint64_t)llround(result->b / b_period), a_period / b_period, level);
-    result->measured = COMPARE_OF_SAMPLES;
-    return set_test(result, &test, result->a);
+    return set_counts(result, a_period, b_period, level);
 }
 
 static uint32_t count_some(const double *values, size_t count)
@@ -139,7 +177,7 @@ int compare_measure(const struct compare *compare, const struct compare_cell *ce
     if (a_count == 0 || b_count == 0 || level <= 0)
         return 0;
     if (compare_is_single(compare))
-        return measure_single(compare, cell->row, what->flags, level, ret_result);
+        return measure_single(compare, cell, level, ret_result);
     struct compare_test test;
     int rc = compare_groups((struct compare_group){a, a_count}, (struct compare_group){b, b_count},
                             level, &test);
