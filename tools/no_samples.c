@@ -10,6 +10,20 @@
 
 #include <stdio.h>
 
+static int fail_calls(const struct no_samples *f, const char *quoted)
+{
+    return calls_any(store_reader_trace(f->reader))
+               ? cmd_fail(CMD_FAILED,
+                          "no call is in what was chosen of %s\nannot report --table calls %s "
+                          "lists all of them",
+                          f->recording, quoted)
+               : cmd_fail(CMD_FAILED,
+                          "%s has no counts of calls: samples say how long functions ran, not "
+                          "how often\nannot record --trace-functions=aggregate counts them; "
+                          "annot flame %s draws samples",
+                          f->recording, quoted);
+}
+
 int no_samples_fail(const struct no_samples *f)
 {
     const struct trace_sampling *sampling = trace_sampling_get(store_reader_trace(f->reader));
@@ -20,21 +34,16 @@ int no_samples_fail(const struct no_samples *f)
         return cmd_fail(CMD_FAILED, "%s has no work of GPUs%s\nannot record --gpu records it",
                         f->recording, selection_is_all(f->selection) ? "" : " in what was chosen");
     if (f->calls)
-        return calls_any(store_reader_trace(f->reader))
-                   ? cmd_fail(CMD_FAILED,
-                              "no call is in what was chosen of %s\nannot report --table calls %s "
-                              "lists all of them",
-                              f->recording, quoted)
-                   : cmd_fail(CMD_FAILED,
-                              "%s has no counts of calls: samples say how long functions ran, not "
-                              "how often\nannot record --trace-functions=aggregate counts them; "
-                              "annot flame %s draws samples",
-                              f->recording, quoted);
+        return fail_calls(f, quoted);
     if (f->lines)
         return cmd_fail(CMD_FAILED,
                         "%s has no lines that were counted%s\nannot record --trace-lines counts "
                         "them; annot report --source shows sampled ones",
                         f->recording, selection_is_all(f->selection) ? "" : ", in what was chosen");
+    if (f->memory)
+        return cmd_fail(CMD_FAILED,
+                        "%s has no samples of memory%s\nannot record --memory takes them",
+                        f->recording, selection_is_all(f->selection) ? "" : " in what was chosen");
     if (f->off_cpu && !sampling->off_cpu)
         return cmd_fail(CMD_FAILED,
                         "%s has no data about time off the CPU\nannot record "

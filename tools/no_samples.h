@@ -19,6 +19,7 @@ struct no_samples {
     bool gpu;          /* GPU work was requested */
     bool calls;        /* counted calls were requested */
     bool lines;        /* counted lines were requested */
+    bool memory;       /* samples of memory were requested */
     const char *value; /* requested value of samples; NULL: time */
 };
 

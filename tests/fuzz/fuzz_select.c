@@ -53,6 +53,7 @@ static const char *const commands[] = {
     "export -f parquet --force -o /dev/null GIL FILE",
     "export -f arrow --table counters --force -o /dev/null GIL FILE",
     "export -f lprof --force -o /dev/null GIL FILE",
+    "export -f massif --force -o - GIL FILE",
     "export -f dot --force -o - GIL FILE",
     "flame --force -o - GIL FILE",
     "flame --by range --off-cpu --force -o - PART FILE",

@@ -406,6 +406,7 @@ churn()
 
     near(flat("alloc_space", "hold"), 20000 * SIZE, "alloc_space of hold")
     near(flat("alloc_space", "churn"), 40000 * SIZE, "alloc_space of churn")
+    near(flat("peak_space", "hold"), 20000 * SIZE, "peak_space of hold")
     check(flat("inuse_space", "churn") < 5 * RATE, "inuse_space of churn")
 
 

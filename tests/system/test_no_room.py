@@ -20,11 +20,12 @@ def recordings_of(home):
     """A recording with data for each format; large enough for several writes, if cheap."""
     paths = {"ranges": home.work / "ranges.annot"}
     home.run(program("make_trace"), "random", paths["ranges"], 6000, 600).ok()
-    for shape in ("called-sums", "lined"):
+    for shape in ("called-sums", "lined", "heap"):
         paths[shape] = home.work / f"{shape}.annot"
         home.run(MAKE, shape, paths[shape]).ok()
     lines = home.annot("export", "--list").ok().out.decode().splitlines()[1:]
-    own = {"pstats": "called-sums", "callgrind": "called-sums", "lprof": "lined"}
+    own = {"pstats": "called-sums", "callgrind": "called-sums", "lprof": "lined",
+           "massif": "heap"}
     return {name: paths[own.get(name, "ranges")] for name in (line.split()[0] for line in lines)}
 
 

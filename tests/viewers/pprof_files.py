@@ -160,8 +160,9 @@ def check(recording):
         check_memory(profile, recording)
         check_default(path, "inuse_space")
     if recording.stem == "made-heap":
-        held = sum(profile.column("inuse_space/bytes"))
-        assert held == 50 << 20, held
+        assert sum(profile.column("inuse_space/bytes")) == 50 << 20, profile.samples
+        assert sum(profile.column("peak_space/bytes")) == 72 << 20, profile.samples
+        assert sum(profile.column("peak_objects/count")) == 40960 + 5120 + 10 + 16
     if recording.stem == "made-sampled":
         check_default(path, "cpu")
     return check_reader(path, recording) if recording.stem == "made-sampled" else None

@@ -14,6 +14,7 @@ import tempfile
 import ctf_files
 import dot_files
 import firefox_files
+import massif_files
 import nsys_files
 import otlp_files
 import perfetto_heap_files
@@ -23,7 +24,7 @@ import speedscope_files
 import table_files
 
 FORMATS = (speedscope_files, pprof_files, table_files, dot_files, firefox_files,
-           nsys_files, otlp_files, ctf_files, perfetto_heap_files)
+           nsys_files, otlp_files, ctf_files, perfetto_heap_files, massif_files)
 
 
 def check_all(form, paths):

@@ -425,6 +425,7 @@ static int run_export(struct plan *plan)
                                      .off_cpu = plan->wanted.off_cpu,
                                      .gpu = wants_gpu(&plan->wanted),
                                      .calls = plan->exporter->counts_calls,
+                                     .memory = plan->exporter->holds_memory,
                                      .lines = plan->exporter->counts_lines,
                                      .value = plan->wanted.value};
     struct pass_counts read;

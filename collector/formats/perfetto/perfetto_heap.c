@@ -7,8 +7,8 @@
 #include "call_label.h"
 #include "export.h"
 #include "export_facts.h"
+#include "export_heap.h"
 #include "export_ids.h"
-#include "heap_stats.h"
 #include "perfetto_fields.h"
 #include "perfetto_sequence.h"
 #include "perfetto_tracks.h"
@@ -24,41 +24,7 @@ enum {
     DEPTH_MAX = 2048,
 };
 
-/* ---- The peak -------------------------------------------------------------------------------- */
-
-static int no_events(void *context, struct event_batch *ret_batch)
-{
-    (void)context;
-    (void)ret_batch;
-    return 0;
-}
-
-/* Reads the samples of the job. Selected ranges need the events; other selections do not. */
-static int find_peak(const struct export_job *job, int64_t *ret_ns)
-{
-    struct heap_stats *stats = heap_stats_create(job->source->trace);
-    struct pass_source source = *job->source;
-    if (!stats)
-        return -ENOMEM;
-    const struct sink sink = heap_stats_sink(stats);
-    if (!job->selection->range)
-        source.next_events = no_events;
-    int error = pass_read(&source, job->selection, &sink, 1);
-    if (!error)
-        error = heap_stats_finish(stats);
-    *ret_ns = heap_stats_totals(stats)->peak_ns;
-    heap_stats_destroy(stats);
-    return error ? error : source.seek(source.context, INT64_MIN, false, false);
-}
-
-static bool has_memory(const struct trace *trace)
-{
-    const struct sample_sets *sets = trace_sets_get(trace);
-    for (unsigned i = SAMPLE_SET_FIXED; i < sample_sets_count(sets); i++)
-        if (sample_set_get(sets, i)->flags & SAMPLE_SET_HEAP)
-            return true;
-    return false;
-}
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 int perfetto_heap_init(struct perfetto_heap *heap, struct perfetto_tracks *tracks,
                        const struct export_job *job, uint32_t number)
@@ -66,7 +32,7 @@ int perfetto_heap_init(struct perfetto_heap *heap, struct perfetto_tracks *track
     const struct trace *trace = tracks->px->trace;
     const struct stacks *stacks = trace_stacks_get(trace);
     *heap = (struct perfetto_heap){.tracks = tracks, .prefixes = job->options->strip_prefix};
-    if (!has_memory(trace))
+    if (!sample_heap_any(trace))
         return 0;
     uint32_t most = stacks_frame_count(stacks), labels = stacks_label_count(stacks);
     uint32_t strings = trace_string_count(trace);
@@ -77,7 +43,7 @@ int perfetto_heap_init(struct perfetto_heap *heap, struct perfetto_tracks *track
     heap->known = calloc(most + 1ull, 1);
     int error = chosen_frames_init(&heap->frames, trace, export_frames(job->options));
     if (!error)
-        error = heap->known ? find_peak(job, &heap->peak_ns) : -ENOMEM;
+        error = heap->known ? export_heap_find_peak(job, &heap->peak_ns) : -ENOMEM;
     return error;
 }
 
@@ -89,8 +55,6 @@ void perfetto_heap_fini(struct perfetto_heap *heap)
     free(heap->known);
     *heap = (struct perfetto_heap){0};
 }
-
-/* ---- Sums ------------------------------------------------------------------------------------ */
 
 static struct perfetto_heap_sums *sums_of(struct perfetto_heap *heap, uint32_t process,
                                           uint32_t stack)
@@ -105,31 +69,29 @@ static struct perfetto_heap_sums *sums_of(struct perfetto_heap *heap, uint32_t p
     return &heap->sums.items[heap->sums.count - 1];
 }
 
-static void add(struct perfetto_heap_sums *sums, enum perfetto_dump dump,
-                const struct sample_sets *sets, const struct sample *sample)
+static void add(struct perfetto_heap_sums *sums, enum perfetto_dump dump, struct heap_change change)
 {
-    sums->at[dump].bytes += sample_value(sets, sample, VALUE_TYPE_ALLOC_BYTES);
-    sums->at[dump].blocks += sample_value(sets, sample, VALUE_TYPE_ALLOC_OBJECTS);
-    sums->at[dump].freed_bytes += sample_value(sets, sample, VALUE_TYPE_FREE_BYTES);
-    sums->at[dump].freed_blocks += sample_value(sets, sample, VALUE_TYPE_FREE_OBJECTS);
+    sums->at[dump].bytes += change.bytes > 0 ? change.bytes : 0;
+    sums->at[dump].blocks += change.bytes > 0 ? change.blocks : 0;
+    sums->at[dump].freed_bytes -= change.bytes < 0 ? change.bytes : 0;
+    sums->at[dump].freed_blocks -= change.bytes < 0 ? change.blocks : 0;
 }
 
-/* At the instant of the peak, allocations come before frees. */
 int perfetto_heap_put(struct perfetto_heap *heap, const struct sample *sample)
 {
     const struct trace *trace = heap->tracks->px->trace;
-    const struct sample_sets *sets = trace_sets_get(trace);
     const struct trace_thread *thread = trace_thread_get(trace, sample->thread);
-    if (!heap->sequence || !thread || !(sample_set_get(sets, sample->set)->flags & SAMPLE_SET_HEAP))
+    struct heap_change at_end = {0};
+    if (heap->sequence && thread)
+        at_end = export_heap_at(trace, sample, HEAP_HELD);
+    if (at_end.bytes == 0)
         return 0;
     struct perfetto_heap_sums *sums =
         sums_of(heap, thread->process, sample->stack < heap->stack_count ? sample->stack : 0);
     if (!sums)
         return -ENOMEM;
-    bool is_free = sample_value(sets, sample, VALUE_TYPE_FREE_BYTES) > 0;
-    if (sample->time_ns < heap->peak_ns + !is_free)
-        add(sums, PERFETTO_AT_PEAK, sets, sample);
-    add(sums, PERFETTO_AT_END, sets, sample);
+    add(sums, PERFETTO_AT_PEAK, export_heap_at(trace, sample, HEAP_PEAK));
+    add(sums, PERFETTO_AT_END, at_end);
     return 0;
 }
 

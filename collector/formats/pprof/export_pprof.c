@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Exports pprof's profile.proto, compressed: samples by stack with their number, CPU time, time off
- * the CPU, the sum of both, the values of other sets, and memory as Go's heap profiles have it.
+ * the CPU, the sum of both, the values of other sets, and memory as Go's heap profiles have it,
+ * with the peak.
  * Process, thread, path of ranges and cause of waiting are labels.
  *
  * Messages may come in any order, so the sums are written whenever they get large; readers add up
@@ -10,6 +11,7 @@
 #include "chosen_frames.h"
 #include "export.h"
 #include "export_facts.h"
+#include "export_heap.h"
 #include "hash_map.h"
 #include "profile_frames.h"
 #include "sample.h"
@@ -40,12 +42,14 @@ enum pprof_value {
 };
 
 /* Memory is in the last values, if the recording has samples of it. In use: allocated and not
- * freed by the end of the process. */
+ * freed by the end of the process. Peak: held when all processes together held most. */
 enum pprof_memory {
     PPROF_ALLOC_OBJECTS = 0,
     PPROF_ALLOC_SPACE,
     PPROF_INUSE_OBJECTS,
     PPROF_INUSE_SPACE,
+    PPROF_PEAK_OBJECTS,
+    PPROF_PEAK_SPACE,
     PPROF_MEMORY,
 };
 
@@ -62,6 +66,7 @@ struct pprof_row {
 };
 
 struct pprof_sums {
+    const struct trace *trace;
     const struct sample_sets *sets;
     struct pprof_type types[PPROF_VALUES_MAX]; /* indexed from PPROF_OTHERS */
     uint32_t value_count;
@@ -98,7 +103,8 @@ static void add_type(struct pprof_sums *sums, unsigned number, unsigned index)
 static void pprof_sums_init(struct pprof_sums *sums, const struct trace *trace)
 {
     bool memory = false;
-    *sums = (struct pprof_sums){.sets = trace_sets_get(trace), .value_count = PPROF_OTHERS};
+    *sums = (struct pprof_sums){
+        .trace = trace, .sets = trace_sets_get(trace), .value_count = PPROF_OTHERS};
     for (unsigned number = 1; number < sample_sets_count(sums->sets); number++) {
         const struct sample_set *set = sample_set_get(sums->sets, number);
         for (unsigned i = 0; i < set->count; i++) {
@@ -157,14 +163,15 @@ static void add_memory(const struct pprof_sums *sums, const struct sample *sampl
 {
     if (!sums->memory || !(sample_set_get(sums->sets, sample->set)->flags & SAMPLE_SET_HEAP))
         return;
-    int64_t objects = sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_OBJECTS);
-    int64_t bytes = sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_BYTES);
+    const struct heap_change held = export_heap_at(sums->trace, sample, HEAP_HELD);
+    const struct heap_change peak = export_heap_at(sums->trace, sample, HEAP_PEAK);
     values += sums->memory;
-    values[PPROF_ALLOC_OBJECTS] += objects;
-    values[PPROF_ALLOC_SPACE] += bytes;
-    values[PPROF_INUSE_OBJECTS] +=
-        objects - sample_value(sums->sets, sample, VALUE_TYPE_FREE_OBJECTS);
-    values[PPROF_INUSE_SPACE] += bytes - sample_value(sums->sets, sample, VALUE_TYPE_FREE_BYTES);
+    values[PPROF_ALLOC_OBJECTS] += sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_OBJECTS);
+    values[PPROF_ALLOC_SPACE] += sample_value(sums->sets, sample, VALUE_TYPE_ALLOC_BYTES);
+    values[PPROF_INUSE_OBJECTS] += held.blocks;
+    values[PPROF_INUSE_SPACE] += held.bytes;
+    values[PPROF_PEAK_OBJECTS] += peak.blocks;
+    values[PPROF_PEAK_SPACE] += peak.bytes;
 }
 
 /* 0 or -ENOMEM. Beyond PPROF_ROWS_MAX rows the caller must write and clear them. */
@@ -501,6 +508,8 @@ static void put_types(struct state *s)
     put_type(s, PP_SAMPLE_TYPE, "alloc_space", "bytes");
     put_type(s, PP_SAMPLE_TYPE, "inuse_objects", "count");
     put_type(s, PP_SAMPLE_TYPE, "inuse_space", "bytes");
+    put_type(s, PP_SAMPLE_TYPE, "peak_objects", "count");
+    put_type(s, PP_SAMPLE_TYPE, "peak_space", "bytes");
 }
 
 static void put_comment(void *context, const struct fact *fact)
@@ -554,6 +563,10 @@ static int begin(void *state, const struct export_job *job)
     int error = chosen_frames_init(&s->frames, trace, export_frames(job->options));
     if (error || !s->known || !s->process_names || !s->thread_names || !s->text)
         return -ENOMEM;
+    int64_t peak_ns;
+    error = s->sums.memory ? export_heap_find_peak(job, &peak_ns) : 0;
+    if (error)
+        return error;
     number_text(s, "", 0); /* string 0 */
     put_types(s);
     put_program(s);

@@ -154,6 +154,7 @@ struct exporter {
     bool tells_missing;    /* the file has room for losses of the recording */
     bool single_samples;   /* it holds each sample: values that frees take off are refused */
     bool counts_calls;     /* it holds counted calls; -ENODATA: without calls */
+    bool holds_memory;     /* it holds memory only; -ENODATA: without samples of memory */
     /* Its options, in struct export_options; a fallback applies to this format. NULL: without
      * options. */
     const struct option_spec *options;
