@@ -83,7 +83,7 @@ struct report_facts {
 
 struct report;
 
-enum { REPORT_TABLES_MAX = 40 };
+enum { REPORT_TABLES_MAX = 48 };
 
 /* The options' pointees outlive the report. 0 or -errno; destroy accepts NULL. */
 int report_create(const struct report_options *options, struct report **ret_report);
