@@ -8,13 +8,19 @@ __thread struct heap_thread heap_thread;
 
 /* Before heap_sample_begin: unknown, so threads ask again at each allocation. */
 static _Atomic uint64_t sample_rate;
-static _Atomic bool is_decided;
+static _Atomic bool is_decided, is_ended;
 static _Atomic uint64_t serial;
 
 void heap_sample_begin(uint64_t rate)
 {
     atomic_store_explicit(&sample_rate, rate, memory_order_relaxed);
     atomic_store_explicit(&is_decided, true, memory_order_release);
+}
+
+void annot_heap_end_v1(void)
+{
+    atomic_store_explicit(&is_ended, true, memory_order_relaxed);
+    atomic_store_explicit(&sample_rate, 0, memory_order_relaxed);
 }
 
 /* A thread's first allocation counts, too: threads that allocate once are sampled like others. */
@@ -46,7 +52,7 @@ void heap_sample_add(const void *block, size_t size)
 {
     uint64_t rate = atomic_load_explicit(&sample_rate, memory_order_relaxed);
     heap_thread.left = (uint64_t)heap_draw(&heap_thread.random, rate);
-    if (!block)
+    if (!block || rate == 0)
         return;
     uint64_t number = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed) + 1;
     if (!heap_live_add(block, number))
@@ -56,7 +62,8 @@ void heap_sample_add(const void *block, size_t size)
 
 void heap_sample_report_free(uint64_t number)
 {
-    annot_heap_freed_v1(number);
+    if (!atomic_load_explicit(&is_ended, memory_order_relaxed))
+        annot_heap_freed_v1(number);
 }
 
 void heap_sample_free(const void *block)

@@ -29,6 +29,10 @@ extern __thread struct heap_thread heap_thread __attribute__((tls_model("initial
  */
 void heap_sample_begin(uint64_t rate);
 
+/* The program is about to end: nothing is reported any more, so that what it holds now counts as
+ * held at its end, though an interpreter may yet free it. Any thread. */
+__attribute__((visibility("default"))) void annot_heap_end_v1(void);
+
 /* Whether an allocation of that size is sampled; else it is counted. */
 bool heap_sample_is_due_slow(size_t size);
 

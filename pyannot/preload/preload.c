@@ -62,6 +62,7 @@ OPTIONAL PyObject *PyExc_Exception;
 
 /* From libannot-heap.so, if memory is recorded: watches the allocators of Python objects. */
 OPTIONAL void annot_heap_python_v1(void);
+OPTIONAL void annot_heap_end_v1(void);
 
 /* From the C library. */
 OPTIONAL char *getenv(const char *name);
@@ -331,6 +332,46 @@ static int run_bootstrap(void)
     return result ? 0 : -1;
 }
 
+/* ---- Memory at the end ----------------------------------------------------------------------- */
+
+/* PyMethodDef; the layout is part of the stable ABI. */
+struct method {
+    const char *name;
+    PyObject *(*function)(PyObject *self, PyObject *arguments);
+    int flags;
+    const char *doc;
+};
+
+enum { NO_ARGUMENTS = 4 /* METH_NOARGS */ };
+
+OPTIONAL PyObject *PyCFunction_NewEx(struct method *method, PyObject *self, PyObject *module);
+OPTIONAL PyObject *Py_BuildValue(const char *format, ...);
+
+static PyObject *end_memory(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    annot_heap_end_v1();
+    return Py_BuildValue("");
+}
+
+/* The first exit handler runs last: then the interpreter frees what the program held. */
+static void watch_end(void)
+{
+    static struct method method = {"annot_heap_end", end_memory, NO_ARGUMENTS, NULL};
+    if (!annot_heap_end_v1 || !PyCFunction_NewEx || !PyImport_ImportModule || !Py_BuildValue ||
+        !PyObject_CallMethod || !PyErr_Clear)
+        return;
+    PyObject *function = PyCFunction_NewEx(&method, NULL, NULL);
+    PyObject *module = function ? PyImport_ImportModule("atexit") : NULL;
+    PyObject *result = module ? PyObject_CallMethod(module, "register", "O", function) : NULL;
+    if (!result)
+        PyErr_Clear();
+    Py_DecRef(result);
+    Py_DecRef(module);
+    Py_DecRef(function);
+}
+
 /* A concurrent walk of the list may be at the entry, which therefore stays unchanged. */
 static void leave_list(void)
 {
@@ -361,6 +402,7 @@ static int on_event(const char *event, PyObject *arguments, void *context)
     leave_list();
     if (annot_heap_python_v1)
         annot_heap_python_v1();
+    watch_end();
     return run_bootstrap();
 }
 

@@ -139,11 +139,18 @@ def the_first_screen_names_the_holders_also_after_a_sigkill(home):
         near(found["a"], 500_000 * one + 8_448_728, "held by a")
         near(found["c"], 1_000_000 * one + 2 * 4_167_352, "held by c")
         sums = totals(home, recording)
-        if last:
-            near(sums["held_bytes"], 1_500_000 * one + 8_448_728 + 8_000_000,
-                 "held when it was killed")
-        else:
-            check(sums["held_bytes"] < 20e6, f"held at the exit: {sums['held_bytes']}")
+        near(sums["held_bytes"], 1_500_000 * one + 8_448_728 + 8_000_000, phrase)
+
+
+@case
+def exit_handlers_run_before_the_end(home):
+    recording = record(home, f"""
+import atexit
+kept = [bytes({BLOCK}) for _ in range(10000)]
+dropped = [bytes({BLOCK}) for _ in range(20000)]
+atexit.register(dropped.clear)
+""")
+    near(totals(home, recording)["held_bytes"], 10000 * SIZE, "held after the exit handlers")
 
 
 @case
