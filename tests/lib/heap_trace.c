@@ -3,7 +3,7 @@
  * ends after 30 ms.
  *
  *     function   process, thread, range   allocated          freed
- *     hold       910, main, load          40 x 1 MiB, 1024   none
+ *     hold       910, main, load          40 x 1 MiB, 1024   none (at two lines)
  *     churn      910, main, step          30 x 2 MiB, 16     each after half a millisecond
  *     cache      910, loader              20 x 1 MiB, 256    all at 25 ms
  *     work       911, main                10 x 1 MiB, 1      none: held when it ends
@@ -63,26 +63,28 @@ static int by_time(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static uint32_t function(struct maker *maker, const char *name, int line)
+static uint32_t function(struct maker *maker, const char *name, int first_line, int line)
 {
     uint32_t module = maker_stack(
         maker, 0,
         &(struct maker_frame){FRAME_PYTHON, "<module>", "/home/me/app/serve.py", NULL, 1, 1, 0});
     return maker_stack(maker, module,
                        &(struct maker_frame){FRAME_PYTHON, name, "/home/me/app/serve.py", NULL,
-                                             line + 1, line, 0});
+                                             line, first_line, 0});
 }
 
 static void add_blocks(struct maker *maker, struct made *made, int times)
 {
-    const struct holder hold = {0, function(maker, "hold", 10), maker_path(maker, 0, "load"), MiB,
-                                1024};
-    const struct holder churn = {0, function(maker, "churn", 20), maker_path(maker, 0, "step"),
+    const struct holder hold = {0, function(maker, "hold", 10, 11), maker_path(maker, 0, "load"),
+                                MiB, 1024};
+    const struct holder churn = {0, function(maker, "churn", 20, 21), maker_path(maker, 0, "step"),
                                  2 * MiB, 16};
-    const struct holder cache = {1, function(maker, "cache", 30), 0, MiB, 256};
-    const struct holder work = {2, function(maker, "work", 40), 0, MiB, 1};
+    const struct holder cache = {1, function(maker, "cache", 30, 31), 0, MiB, 256};
+    const struct holder work = {2, function(maker, "work", 40, 41), 0, MiB, 1};
+    struct holder again = hold;
+    again.stack = function(maker, "hold", 10, 12);
     for (int i = 0; i < 40 * times; i++)
-        add(made, &hold, made->allocated, ms + i * ms / 4 / times);
+        add(made, i % 2 ? &again : &hold, made->allocated, ms + i * ms / 4 / times);
     for (int i = 0; i < 30; i++) {
         add(made, &churn, made->allocated, 14 * ms + i * 8 * ms / 10);
         add(made, &churn, made->freed, 14 * ms + i * 8 * ms / 10 + ms / 2);
@@ -126,7 +128,7 @@ static struct maker *create(int times)
     maker_push(maker, 0, 13 * ms + 1, "step");
     maker_pop(maker, 0, 39 * ms);
     add_blocks(maker, &made, times);
-    add_cpu_sample(maker, function(maker, "hold", 10));
+    add_cpu_sample(maker, function(maker, "hold", 10, 11));
     qsort(made.samples, made.count, sizeof(made.samples[0]), by_time);
     for (size_t i = 0; i < made.count; i++)
         maker_sample(maker, &made.samples[i]);

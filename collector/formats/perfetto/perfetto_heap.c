@@ -24,7 +24,7 @@ enum {
     DEPTH_MAX = 2048,
 };
 
-/* ---- Sums ------------------------------------------------------------------------------------ */
+/* ---- The object ------------------------------------------------------------------------------ */
 
 int perfetto_heap_init(struct perfetto_heap *heap, struct perfetto_tracks *tracks,
                        const struct export_job *job, uint32_t number)
@@ -41,30 +41,102 @@ int perfetto_heap_init(struct perfetto_heap *heap, struct perfetto_tracks *track
     heap->sequence = number;
     heap->stack_count = stacks_stack_count(stacks);
     heap->known = calloc(most + 1ull, 1);
+    heap->name_of = calloc(labels + 1ull, sizeof(*heap->name_of));
     int error = chosen_frames_init(&heap->frames, trace, export_frames(job->options));
     if (!error)
-        error = heap->known ? export_heap_find_peak(job, &heap->peak_ns) : -ENOMEM;
-    return error;
+        error = vec_push(&heap->nodes, ((struct perfetto_heap_node){0}));
+    if (!error && (!heap->known || !heap->name_of))
+        error = -ENOMEM;
+    return error ? error : export_heap_find_peak(job, &heap->peak_ns);
 }
 
 void perfetto_heap_fini(struct perfetto_heap *heap)
 {
     chosen_frames_fini(&heap->frames);
     map64_free(&heap->index);
+    map64_free(&heap->of_stack);
+    wide_map_free(&heap->by_frame);
+    vec_free(&heap->nodes);
+    strtab_free(&heap->names);
     vec_free(&heap->sums);
+    free(heap->name_of);
     free(heap->known);
     *heap = (struct perfetto_heap){0};
 }
 
+/* ---- Stacks as the reader sees them ---------------------------------------------------------- */
+
+/* The file of a Python function stands for its module. */
+static uint32_t path_of(const struct trace *trace, const struct frame *frame)
+{
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t source = stacks_get_label(stacks, frame->label)->source;
+    uint32_t path = frame->kind == FRAME_PYTHON ? stacks_get_source(stacks, source)->path
+                                                : stacks_get_module(stacks, frame->module)->path;
+    return path < trace_string_count(trace) ? path : 0;
+}
+
+/* The number of a label's text, which other labels may have as well; -ENOMEM. */
+static int64_t name_of(struct perfetto_heap *heap, uint32_t label)
+{
+    char text[CALL_LABEL_SIZE];
+    if (heap->name_of[label])
+        return heap->name_of[label];
+    size_t length = call_label(heap->tracks->px->trace, label, heap->prefixes, text, sizeof(text));
+    int64_t name = strtab_add(&heap->names, text, length);
+    if (name >= 0)
+        heap->name_of[label] = (uint32_t)name + 1;
+    return name < 0 ? name : name + 1;
+}
+
+/* The node of a frame called by the stack `parent`; -ENOMEM. */
+static int64_t node_below(struct perfetto_heap *heap, uint32_t parent, uint32_t number)
+{
+    const struct trace *trace = heap->tracks->px->trace;
+    const struct frame *frame = stacks_get_frame(trace_stacks_get(trace), number);
+    int64_t name = name_of(heap, frame->label);
+    if (name < 0)
+        return name;
+    const struct wide_key *key =
+        WIDE_KEY(parent, (uint64_t)name, path_of(trace, frame), frame->address);
+    const uint64_t *found = wide_map_find(&heap->by_frame, key);
+    if (found)
+        return (int64_t)*found;
+    const struct perfetto_heap_node node = {parent, number};
+    int error = wide_map_put(&heap->by_frame, key, heap->nodes.count);
+    if (!error)
+        error = vec_push(&heap->nodes, node);
+    return error ? error : (int64_t)heap->nodes.count - 1;
+}
+
+static int64_t node_of(struct perfetto_heap *heap, uint32_t stack)
+{
+    uint32_t frames[DEPTH_MAX];
+    const uint64_t *found = map64_find(&heap->of_stack, stack + 1ull);
+    if (found)
+        return (int64_t)*found;
+    uint32_t count = chosen_frames_get(&heap->frames, stack, frames, DEPTH_MAX);
+    int64_t node = 0;
+    for (uint32_t i = 0; i < count && node >= 0; i++)
+        node = node_below(heap, (uint32_t)node, frames[i]);
+    if (node >= 0 && map64_put(&heap->of_stack, stack + 1ull, (uint64_t)node) != 0)
+        return -ENOMEM;
+    return node;
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
 static struct perfetto_heap_sums *sums_of(struct perfetto_heap *heap, uint32_t process,
                                           uint32_t stack)
 {
-    uint64_t key = ((uint64_t)process << 32 | stack) + 1;
-    const uint64_t *found = map64_find(&heap->index, key);
+    int64_t node = node_of(heap, stack);
+    uint64_t key = ((uint64_t)process << 32 | (uint32_t)node) + 1;
+    const uint64_t *found = node < 0 ? NULL : map64_find(&heap->index, key);
     if (found)
         return &heap->sums.items[*found];
-    const struct perfetto_heap_sums sums = {.process = process, .stack = stack};
-    if (map64_put(&heap->index, key, heap->sums.count) != 0 || vec_push(&heap->sums, sums) != 0)
+    const struct perfetto_heap_sums sums = {.process = process, .node = (uint32_t)node};
+    if (node < 0 || map64_put(&heap->index, key, heap->sums.count) != 0 ||
+        vec_push(&heap->sums, sums) != 0)
         return NULL;
     return &heap->sums.items[heap->sums.count - 1];
 }
@@ -137,16 +209,6 @@ static void put_label(struct perfetto_heap *heap, uint32_t label)
     put_text(&heap->tracks->px->packet, label + 1ull, text);
 }
 
-/* The file of a Python function stands for its module. */
-static uint32_t path_of(const struct trace *trace, const struct frame *frame)
-{
-    const struct stacks *stacks = trace_stacks_get(trace);
-    uint32_t source = stacks_get_label(stacks, frame->label)->source;
-    uint32_t path = frame->kind == FRAME_PYTHON ? stacks_get_source(stacks, source)->path
-                                                : stacks_get_module(stacks, frame->module)->path;
-    return path < trace_string_count(trace) ? path : 0;
-}
-
 static void put_frame(struct perfetto_heap *heap, uint32_t number)
 {
     const struct trace *trace = heap->tracks->px->trace;
@@ -185,19 +247,20 @@ static uint32_t put_no_stack(struct perfetto_heap *heap)
 }
 
 /* A stack of several processes is written for each of them: `number` is that of the sums. */
-static void put_stack(struct perfetto_heap *heap, uint32_t stack, uint64_t number)
+static void put_stack(struct perfetto_heap *heap, uint32_t node, uint64_t number)
 {
     struct proto_writer *packet = &heap->tracks->px->packet;
-    uint32_t frames[DEPTH_MAX];
-    uint32_t count = chosen_frames_get(&heap->frames, stack, frames, DEPTH_MAX);
+    uint32_t frames[DEPTH_MAX], count = 0;
+    for (; node; node = heap->nodes.items[node].parent)
+        frames[count++] = heap->nodes.items[node].frame;
     for (uint32_t i = 0; i < count; i++)
         put_frame(heap, frames[i]);
     if (count == 0)
         frames[count++] = put_no_stack(heap);
     proto_begin(packet, PX_HEAP_CALLSTACKS);
     proto_uint(packet, PX_INTERNED_IID, number);
-    for (uint32_t i = 0; i < count; i++)
-        proto_uint(packet, PX_CALLSTACK_FRAMES, frames[i] + 1ull);
+    while (count-- > 0)
+        proto_uint(packet, PX_CALLSTACK_FRAMES, frames[count] + 1ull);
     proto_end(packet);
 }
 
@@ -247,7 +310,7 @@ static int by_process(const void *left, const void *right)
     const struct perfetto_heap_sums *a = left, *b = right;
     if (a->process != b->process)
         return a->process < b->process ? -1 : 1;
-    return (a->stack > b->stack) - (a->stack < b->stack);
+    return (a->node > b->node) - (a->node < b->node);
 }
 
 /* The reader takes the times of dumps from the coarse clock, here equal to the other. */
@@ -293,7 +356,7 @@ int perfetto_heap_finish(struct perfetto_heap *heap)
     perfetto_put_time(px, PX_PACKET_TIMESTAMP, session_end_ns(px->trace));
     proto_begin(packet, PX_PACKET_PROFILE);
     for (size_t i = 0; i < heap->sums.count; i++)
-        put_stack(heap, heap->sums.items[i].stack, i + 1);
+        put_stack(heap, heap->sums.items[i].node, i + 1);
     put_dumps(heap);
     proto_end(packet);
     perfetto_packet_end(px);
