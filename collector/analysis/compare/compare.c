@@ -229,6 +229,19 @@ static bool is_own(const struct reading *r)
     return owner < 0 ? !r->row->observed : strcmp(text_of(r, owner), "own") == 0;
 }
 
+/* Rows of one function that allocates at several lines of a file have the file as their place. */
+static const char *find_place(const struct reading *r, struct compare_row *row)
+{
+    const char *place = text_of(r, r->place), *colon = strrchr(place, ':');
+    bool again = row->placed == r->run + 1 && strcmp(row->place, place) != 0;
+    char file[TABLE_LABEL_SIZE];
+    row->placed = r->run + 1;
+    if (!again || !colon || !(compare_kinds[r->kind].metrics[0].flags & METRIC_ESTIMATE))
+        return compare_text(r->compare, place);
+    snprintf(file, sizeof(file), "%.*s", (int)(colon - place), place);
+    return compare_text(r->compare, file);
+}
+
 static struct compare_row *find_row(const struct reading *r)
 {
     struct identity *id = malloc(sizeof(*id));
@@ -241,7 +254,7 @@ static struct compare_row *find_row(const struct reading *r)
         row->name = compare_text(r->compare, id->name);
         row->file = compare_text(r->compare, id->file);
         row->tail = compare_text(r->compare, id->tail);
-        row->place = compare_text(r->compare, text_of(r, r->place));
+        row->place = find_place(r, row);
         row->line[r->side] = id->line;
         row->own = is_own(r);
     }

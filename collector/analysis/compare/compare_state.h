@@ -15,6 +15,7 @@ struct compare_row {
     const char *name, *place;         /* in texts; of B if both sides have the row */
     const char *old_name, *old_place; /* A's, if different; NULL: the same */
     const char *file, *tail;          /* its source, "": unknown; the rest of its identity */
+    size_t placed;                    /* 1 + the run that `place` is of */
     int32_t line[COMPARE_SIDES];      /* first line in the file; 0: unknown */
     bool own;                         /* of the user, not of a library or observer */
     bool merged;                      /* into another row; to be removed */
