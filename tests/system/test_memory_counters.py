@@ -111,6 +111,10 @@ os._exit(0)
         rest = row["rss_bytes"] - row["rss_files_bytes"] - row["heap_live_bytes"]
         equal(row.get("rss_rest_bytes"), rest if rest >= 0 else None, "rest")
     check(rows[1]["rss_rest_bytes"] > 40 * MIB, f"rest at the end: {rows[1]}")
+    done = home.annot("report", "--table", "process_memory", "--json", "--from", "600ms",
+                      recording).ok()
+    for row in json.loads(done.out)["process_memory"]:
+        check(row.get("rss_files_bytes", 0) <= row["rss_bytes"], f"a part of the recording: {row}")
     text = " ".join(home.annot("report", recording).ok().out.decode().split())
     check("Resident memory of python" in text and "neither live blocks nor files" in text, text)
 

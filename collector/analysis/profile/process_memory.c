@@ -183,5 +183,5 @@ uint32_t process_memory_rows(const struct process_memory *memory,
 int64_t process_memory_rest(const struct process_memory_moment *moment)
 {
     int64_t rest = moment->rss - moment->files - moment->live;
-    return moment->live < 0 || rest < 0 ? -1 : rest;
+    return moment->live < 0 || moment->files < 0 || rest < 0 ? -1 : rest;
 }

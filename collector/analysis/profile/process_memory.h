@@ -16,7 +16,7 @@
 /* Bytes at a time. */
 struct process_memory_moment {
     int64_t time_ns;    /* of the end: 0: the process still ran */
-    int64_t rss, files; /* resident; the part that maps files or is shared */
+    int64_t rss, files; /* resident; the part that maps files or is shared; -1: not known */
     int64_t live;       /* in live blocks, resident or not; -1: not known */
 };
 

@@ -29,7 +29,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     process_memory_rows(report->process_memory, &rows);
     const struct process_memory_row *of = &rows[index / 2];
     const struct process_memory_moment *moment = index % 2 ? &of->end : &of->most;
-    int64_t since_ns = moment->time_ns - report->facts.totals->begin_ns;
+    int64_t since_ns = moment->time_ns - trace_session_get(report->trace)->begin_ns;
     int64_t rest = process_memory_rest(moment);
     char process[512];
     trace_process_label(report->trace, of->process, process, sizeof(process));
@@ -39,7 +39,8 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     if (since_ns > 0)
         row_count(row, TIME, (uint64_t)since_ns);
     row_count(row, RSS, (uint64_t)moment->rss);
-    row_count(row, FILES, (uint64_t)moment->files);
+    if (moment->files >= 0)
+        row_count(row, FILES, (uint64_t)moment->files);
     if (moment->live >= 0)
         row_count(row, LIVE, (uint64_t)moment->live);
     if (rest >= 0)
