@@ -204,8 +204,9 @@ kept, count = hold(), 0
 while True:
     count += churn() >> 20
     rss = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
-    with open({str(log)!r}, "w") as file:
+    with open({str(log)!r} + ".new", "w") as file:
         print(count, rss, file=file)
+    os.rename(file.name, {str(log)!r})  # annot may kill the program at any time
     time.sleep(0.01)
 """)
     shown = top(home, "--total", "--", PYTHON, script)
