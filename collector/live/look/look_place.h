@@ -6,11 +6,35 @@
 
 #include "look_enter.h"
 #include "look_space.h"
-#include "look_traced.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* A thread of another process that is made to call functions, by ptrace. Only on machines supported
+ * by look_enter(). */
+
+#ifdef __x86_64__
+#include <sys/user.h>
+
+enum { LOOK_EXTENDED_MAX = 16384 };
+
+struct look_traced {
+    pid_t pid, tid;
+    struct user_regs_struct registers;
+    int64_t call;                        /* its interrupted system call, negative: not in one */
+    uint64_t mask;                       /* of blocked signals */
+    uint8_t extended[LOOK_EXTENDED_MAX]; /* registers of vectors and floating point */
+    size_t extended_size;
+    uint64_t syscall_at, trap_at; /* instructions in the program's code; set by the caller */
+    uint64_t stack;               /* for calls; 0: not made */
+};
+
+int look_traced_write(const struct look_traced *traced, uint64_t at, const void *bytes,
+                      size_t size);
+
+#endif
 
 #ifdef __x86_64__
 struct look_place {

@@ -3,11 +3,10 @@
  *
  * sampler_tick samples running threads, by a perf event on each CPU; sampler_forked,
  * sampler_executed and sampler_exited follow processes; sched.bpf.h sees threads leave and enter
- * CPUs, asleep.bpf.h finds those that sleep. On one CPU only the tick may interrupt the other
+ * CPUs, sched.bpf.h finds those that sleep. On one CPU only the tick may interrupt the other
  * programs; each context has separate memory. */
 #include <linux/bpf_perf_event.h>
 
-#include "asleep.bpf.h"
 #include "sched.bpf.h"
 #include "stack.bpf.h"
 
