@@ -7,7 +7,7 @@
 #include "mix.h"
 #include "proc.h"
 #include "process.h"
-#include "process_notes.h"
+#include "session.h"
 #include "spell.h"
 #include "strings.h"
 

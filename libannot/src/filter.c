@@ -8,7 +8,7 @@
 
 #include "control.h"
 #include "proc.h"
-#include "process_notes.h"
+#include "session.h"
 #include "strings.h"
 #include "testpoint.h"
 #include "watched.h"

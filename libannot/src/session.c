@@ -10,6 +10,7 @@
 #include "proc.h"
 
 #include <annot/annot.h>
+#include <annot/observers.h>
 #include <annot_barrier.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -454,7 +455,8 @@ void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAP
     close(fd);
 }
 
-void session_add_line(int directory_fd, uint64_t id, const char *line, uint32_t size)
+/* Appends a line to the session's file, unless the file is too large: wire-format.md, "Lines". */
+static void session_add_line(int directory_fd, uint64_t id, const char *line, uint32_t size)
 {
     int fd = session_open(directory_fd, id, O_WRONLY | O_APPEND);
     if (fd < 0)
@@ -469,4 +471,71 @@ uint64_t session_guess(void)
 {
     uint64_t last = annot_load_relaxed(&last_session);
     return last ? last : environment_session;
+}
+
+/* Notes about the process. */
+
+enum { NOTES_MAX = 8, LINE_SIZE = 320 };
+
+static char kept_notes[NOTES_MAX][ANNOT_PROCESS_NOTE_MAX + 1]; /* W: the index's owner */
+static uint32_t notes_taken;                                   /* W: all, atomic */
+static uint32_t notes_ready;                                   /* bits; W: all, atomic */
+
+APART void process_notes_emit_one(int directory_fd, uint64_t session_id, const char *text)
+{
+    char line[LINE_SIZE];
+    const char *end = line + sizeof(line);
+    char *at = text_append(line, end, "note\t");
+    at = text_append_decimal(at, end, (uint64_t)getpid());
+    at = text_append(at, end, "\t");
+    at = text_append(at, end, text);
+    at = text_append(at, end, "\n");
+    session_add_line(directory_fd, session_id, line, (uint32_t)(at - line));
+}
+
+void process_notes_emit(int directory_fd, uint64_t session_id)
+{
+    uint32_t known = annot_load_acquire(&notes_ready); /* partner: process_notes_keep */
+    for (uint32_t i = 0; i < NOTES_MAX && known >> i != 0; i++)
+        if (known >> i & 1)
+            process_notes_emit_one(directory_fd, session_id, kept_notes[i]);
+}
+
+static int is_kept(const char *text)
+{
+    uint32_t known = annot_load_acquire(&notes_ready); /* partner: process_notes_keep */
+    for (uint32_t i = 0; i < NOTES_MAX; i++)
+        if (known >> i & 1 && strcmp(kept_notes[i], text) == 0)
+            return 1;
+    return 0;
+}
+
+/* Fields of a line are separated by tabs. */
+static void copy_note(char *to, const char *text)
+{
+    size_t i = 0;
+    for (; i < ANNOT_PROCESS_NOTE_MAX && text[i]; i++) {
+        to[i] = text[i];
+        if ((unsigned char)text[i] < ' ')
+            to[i] = ' ';
+    }
+    to[i] = 0;
+}
+
+uint32_t process_notes_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text)
+{
+    copy_note(clean, text);
+    if (is_kept(clean))
+        return PROCESS_NOTES_UNKEPT;
+    uint32_t index = annot_fetch_add_relaxed(&notes_taken, 1U);
+    if (index < NOTES_MAX)
+        return index;
+    annot_store_relaxed(&notes_taken, (uint32_t)NOTES_MAX);
+    return PROCESS_NOTES_UNKEPT;
+}
+
+void process_notes_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1])
+{
+    memcpy(kept_notes[index], clean, sizeof(kept_notes[index]));
+    annot_fetch_or_release(&notes_ready, 1U << index); /* partner: process_notes_emit, is_kept */
 }

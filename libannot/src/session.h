@@ -9,6 +9,9 @@
 
 #include "directory.h"
 
+#include <annot/observers.h>
+#include <stdint.h>
+
 /* The fields of a session file that programs use. */
 struct session {
     uint64_t id;
@@ -44,10 +47,24 @@ int session_read_filter(int directory_fd, uint64_t id, struct session_filter *re
  * all. */
 void session_read_capture(int directory_fd, uint64_t id, char ret_text[ANNOT_CAPTURE_MAX + 1]);
 
-/* Appends a line to the session's file, unless the file is too large: wire-format.md, "Lines". */
-void session_add_line(int directory_fd, uint64_t id, const char *line, uint32_t size);
-
 /* Returns the session that it most likely belongs to, without reading files; 0: unknown. */
 uint64_t session_guess(void);
+
+/* Notes of libraries inside of the process about it (annot_process_note), for each session that it
+ * joins: lines in the session's file (docs/wire-format.md, "Lines").
+ *
+ * Threads: any. Adding is not async-signal-safe; writing is. */
+
+#define PROCESS_NOTES_UNKEPT UINT32_MAX
+
+/* Write the line of one note, or of all stored ones, into a session's file. */
+void process_notes_emit_one(int directory_fd, uint64_t session_id, const char *text);
+void process_notes_emit(int directory_fd, uint64_t session_id);
+
+/* Copies a text as a field of a line, and reserves an index for it. PROCESS_NOTES_UNKEPT: it is
+ * stored already, or all are taken. */
+uint32_t process_notes_take(char clean[ANNOT_PROCESS_NOTE_MAX + 1], const char *text);
+/* Stores it for sessions that the process joins from here on. */
+void process_notes_keep(uint32_t index, const char clean[ANNOT_PROCESS_NOTE_MAX + 1]);
 
 #endif

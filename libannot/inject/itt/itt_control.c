@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pausing, names of threads, clocks, stitched stacks, frames of the first version. */
-#include "itt_control.h"
 
-#include "itt_memory.h"
+#include "itt.h"
 #include "itt_names.h"
 
 #include <annot_barrier.h>

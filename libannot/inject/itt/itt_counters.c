@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Counters. Their values are updated outside of recordings too, so that later recordings have the
  * right ones. Each is an object of the process, identified by name, domain and type. */
-#include "itt_counters.h"
 
-#include "itt_control.h"
-#include "itt_memory.h"
+#include "itt.h"
 #include "itt_names.h"
 
 #include <annot_barrier.h>

@@ -5,8 +5,7 @@
  *
  * Threads: the image's lock is held, so its lists do not change. The image is not accessed
  * afterwards: it may be unloaded. */
-#include "itt_control.h"
-#include "itt_counters.h"
+#include "itt.h"
 #include "itt_names.h"
 #include "itt_next.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See itt_memory.h. Allocates pages sequentially. */
-#include "itt_memory.h"
+/* Allocates pages sequentially. */
+#include "itt.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,8 +4,6 @@
  * They wait for the end and are recorded with it. Values without an open range, or without room to
  * wait, are recorded as a separate mark at once, so no value is lost. */
 #include "itt.h"
-#include "itt_control.h"
-#include "itt_counters.h"
 #include "itt_names.h"
 #include "itt_open.h"
 #include "itt_thread.h"

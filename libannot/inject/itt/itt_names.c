@@ -3,7 +3,7 @@
  * address; later ones are ours, one for all images of the process. */
 #include "itt_names.h"
 
-#include "itt_memory.h"
+#include "itt.h"
 
 #include <annot/observers.h>
 #include <annot_barrier.h>

@@ -3,8 +3,7 @@
  * which the program chooses; they end by the same id, from any thread. */
 #include "itt_open.h"
 
-#include "itt_control.h"
-#include "itt_memory.h"
+#include "itt.h"
 
 #include <annot_barrier.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
  * frames, and events. An id that is open already is ignored where ITT requires it. And marks:
  * markers, the older marks, task groups. */
 #include "itt.h"
-#include "itt_control.h"
 #include "itt_names.h"
 #include "itt_open.h"
 #include "itt_thread.h"

@@ -2,7 +2,6 @@
 /* Synchronization objects: a wait is a range of the thread, from "prepare" to "acquired" or
  * "cancel", with the name of the object; a release is a mark. Both are in the domain "itt sync". */
 #include "itt.h"
-#include "itt_control.h"
 #include "itt_names.h"
 #include "itt_open.h"
 #include "itt_thread.h"

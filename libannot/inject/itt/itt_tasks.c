@@ -7,8 +7,6 @@
 
 #include "function_place.h"
 #include "inject_emit.h"
-#include "itt_control.h"
-#include "itt_memory.h"
 #include "itt_names.h"
 #include "itt_open.h"
 #include "itt_thread.h"

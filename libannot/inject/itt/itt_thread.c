@@ -4,7 +4,7 @@
 #include "itt_thread.h"
 
 #include "inject_emit.h"
-#include "itt_memory.h"
+#include "itt.h"
 
 #include <annot_barrier.h>
 #include <pthread.h>
