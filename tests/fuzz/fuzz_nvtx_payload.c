@@ -5,7 +5,7 @@
 #include "nvtx_extension.h"
 #include "nvtx_input.h"
 #include "nvtx_payload.h"
-#include "nvtx_registry.h"
+#include "nvtx_schema.h"
 
 #include <assert.h>
 #include <stdlib.h>
