@@ -8,7 +8,6 @@
 #include "json_writer.h"
 #include "ladder.h"
 #include "look.h"
-#include "look_ranges.h"
 #include "proc_info.h"
 #include "python_finder.h"
 #include "term.h"

@@ -7,7 +7,6 @@
 #include "bpf_registers.h"
 #include "clock_now.h"
 #include "file_io.h"
-#include "look_ranges.h"
 #include "look_space.h"
 #include "proc_info.h"
 #include "python_remote.h"

@@ -2,7 +2,6 @@
 /* Reads names of the directory, one segment, its thread records. The thread goes on while its
  * record is read: depth is read before and after, and must be the same. Thread-safety: one
  * thread. */
-#include "look_ranges.h"
 
 #include "look.h"
 
