@@ -4,6 +4,7 @@
  *     make_trace sample FILE          the recording of tests/lib/sample_trace.h; prints nothing
  *     make_trace sampled FILE         that of tests/lib/sampled_trace.h
  *     make_trace sets FILE            that of tests/lib/sets_trace.h
+ *     make_trace heap FILE            that of tests/lib/heap_trace.h
  *     make_trace rates FILE           a program that was sampled at 499 Hz, then at 99 Hz
  *     make_trace random FILE COUNT [SAMPLES]
  *                                     COUNT ranges of three processes, made up by a fixed seed, and
@@ -11,6 +12,7 @@
  *
  * The printed numbers are counted here, while the ranges are made up, and not by any code of ours
  * that pairs begins and ends. */
+#include "heap_trace.h"
 #include "made_sample.h"
 #include "sample_trace.h"
 #include "sampled_trace.h"
@@ -290,10 +292,11 @@ int main(int argc, char **argv)
     bool random = (argc == 4 || argc == 5) && strcmp(argv[1], "random") == 0;
     bool sampled = argc == 3 && strcmp(argv[1], "sampled") == 0;
     bool sets = argc == 3 && strcmp(argv[1], "sets") == 0;
+    bool heap = argc == 3 && strcmp(argv[1], "heap") == 0;
     bool rates = argc == 3 && strcmp(argv[1], "rates") == 0;
     bool sample = argc == 3 && strcmp(argv[1], "sample") == 0;
-    if (!random && !sampled && !sets && !rates && !sample) {
-        fprintf(stderr, "usage: make_trace sample|sampled|sets|rates FILE | random FILE COUNT "
+    if (!random && !sampled && !sets && !heap && !rates && !sample) {
+        fprintf(stderr, "usage: make_trace sample|sampled|sets|heap|rates FILE | random FILE COUNT "
                         "[SAMPLES]\n");
         return 2;
     }
@@ -302,6 +305,7 @@ int main(int argc, char **argv)
     else
         made.maker = sampled ? sampled_trace_create()
                      : sets  ? sets_trace_create()
+                     : heap  ? heap_trace_create()
                              : sample_trace_create();
     struct store_writer_options options = {.overwrite = true};
     made.error = store_writer_create(argv[2], maker_trace(made.maker), &options, &made.writer);

@@ -21,6 +21,13 @@ from test_exports import HIDDEN_LOSSES, Check, use_test_python
 
 SEPARATOR = "\x1f"
 # Every sample with its stack, spelt from the root, without its process.
+# Changes of the bytes held, by process, time of the dump and innermost frame.
+HELD = """select p.pid, (h.ts - 5000000000000) / 1000000 as ms, f.name,
+        sum(h.size) / 1048576 as mib
+    from heap_profile_allocation h join process p using (upid)
+        join stack_profile_callsite c on c.id = h.callsite_id
+        join stack_profile_frame f on f.id = c.frame_id
+    group by 1, 2, 3 having sum(h.size) != 0"""
 STACKS = """with recursive up(leaf, id, parent_id, label) as (
       select c.id, c.id, c.parent_id, f.name from stack_profile_callsite c
         join stack_profile_frame f on f.id = c.frame_id
@@ -170,6 +177,20 @@ def check_sampled(check, annot, make_trace, folder):
                 LOADER_CHART)
 
 
+def check_memory(check, annot, make_trace, folder):
+    """Heap profiles: what the viewer counts as held is that of tests/lib/heap_trace.c."""
+    recording = folder / "heap.annot"
+    subprocess.run([make_trace, "heap", recording], check=True)
+    trace = export(annot, recording, ".pftrace")
+    report = perfetto_ui.inspect(trace, sql=[HELD], png=folder / "heap.png")
+    check_clean(check, trace.name, report)
+    held = {(row["pid"], row["ms"], row["name"]): row["mib"] for row in report.rows[0]}
+    check.equal("heap: at the peak and at the end", held, {
+        (910, 14, "hold (serve.py:10)"): 40, (910, 14, "cache (serve.py:30)"): 20,
+        (910, 14, "churn (serve.py:20)"): 2, (910, 40, "cache (serve.py:30)"): -20,
+        (910, 40, "churn (serve.py:20)"): -2, (911, 14, "work (serve.py:40)"): 10})
+
+
 def check_real(check, annot, folder):
     """A real program: every sample arrives, and it ran as long as its own clock says."""
     recording = folder / "real.annot"
@@ -209,6 +230,7 @@ def main():
     check = Check()
     try:
         check_sampled(check, annot, make_trace, folder)
+        check_memory(check, annot, make_trace, folder)
         check_states(check, annot, make_program, folder)
         check_threshold(check, annot, make_program, folder)
         check_real(check, annot, folder)
