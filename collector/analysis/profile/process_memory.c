@@ -89,6 +89,12 @@ static int64_t series_at(const struct series *series, int64_t time_ns)
     return at > 0 ? series->values[(at - 1) % KEPT] : -1;
 }
 
+/* RSS that stays varies by a few pages: then the first reading is the peak. */
+static bool is_peak(const struct state *state, int64_t rss)
+{
+    return rss > state->most.rss + state->most.rss / 128;
+}
+
 static void take_rss(struct state *state, int64_t time_ns, int64_t rss)
 {
     if (rss == 0) {
@@ -96,7 +102,7 @@ static void take_rss(struct state *state, int64_t time_ns, int64_t rss)
         return;
     }
     series_add(&state->rss, time_ns, rss);
-    if (rss <= state->most.rss)
+    if (!is_peak(state, rss))
         return;
     state->most = (struct process_memory_moment){.time_ns = time_ns,
                                                  .rss = rss,

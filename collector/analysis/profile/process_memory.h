@@ -2,8 +2,9 @@
 /* Resident memory of each process when it had most of it, and at its end, with the parts of it that
  * are known: from the counters of OBSERVER_MEMORY.
  *
- * The end is a tenth of a second before the process ended, so before an interpreter frees all, or
- * the end of the recording. Live bytes are estimates. Thread-safety: one thread per object. */
+ * The peak is the first reading that no later one exceeds by 1 %. The end is a tenth of a second
+ * before the process ended, so before an interpreter frees all, or the end of the recording. Live
+ * bytes are estimates. Thread-safety: one thread per object. */
 #ifndef ANNOT_PROCESS_MEMORY_H
 #define ANNOT_PROCESS_MEMORY_H
 

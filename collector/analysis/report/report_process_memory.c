@@ -70,7 +70,7 @@ static int set_title(const struct report *report, struct table *table)
     bool forked = trace_process_get(report->trace, rows->process)->forked;
     trace_process_label(report->trace, rows->process, process, sizeof(process));
     text_format(&text, "resident memory of %s: ", process);
-    add_moment(&text, &rows->most, "at most", forked);
+    add_moment(&text, &rows->most, "at its peak", forked);
     text_format(&text, ", ");
     add_moment(&text, &rows->end, "at its end", forked);
     return report_plain_title(table, title);
