@@ -484,6 +484,24 @@ def a_command_that_begins_anew(home):
 
 
 @case
+def memory_of_a_command(home):
+    need_bpf(home)
+    path = home.work / "program.py"
+    path.write_text("""
+import time
+def hold(): return [bytes(1 << 20) for _ in range(200)]
+kept = hold()
+while True: time.sleep(0.05)
+""")
+    top = Top(home, "--memory", "-i", "300ms", "--", sys.executable, path, columns=80)
+    top.until(r"heap live.*\n(.*\n)*.*(199|20\d)\.\d MiB .*hold", "live bytes of a function")
+    top.type("4", r"heap live.*\n.*20\d\.\d MiB", "live bytes of a process")
+    check(not top.screen.wide, f"too wide: {top.screen.wide[:1]}")
+    top.type("q").finish().restored()
+    top.kill()
+
+
+@case
 def a_command_that_is_ended_with_it(home):
     need_bpf(home)
     home.left = {"wake"}  # its forked child still uses it

@@ -299,7 +299,10 @@ struct layout {
 static size_t number_width(const struct table_column *column)
 {
     size_t title = term_text_width(column->title) + 1; /* plus the mark of the sort column */
-    size_t least = column->type == COLUMN_SHARE ? 6 : column->type == COLUMN_TIME ? 8 : 7;
+    size_t least = column->type == COLUMN_SHARE   ? 6
+                   : column->type == COLUMN_TIME  ? 8
+                   : column->type == COLUMN_BYTES ? 9
+                                                  : 7;
     return title > least ? title : least;
 }
 
@@ -447,6 +450,8 @@ static void number_text(const struct table *table, unsigned at, const struct tab
         number_share(cell->count, column->whole, text);
     else if (column->type == COLUMN_TIME)
         number_time_short(cell->count, text);
+    else if (column->type == COLUMN_BYTES)
+        number_size(cell->count, text);
     else if (column->type == COLUMN_VALUE)
         snprintf(text, NUMBER_TEXT_SIZE, "%.*f", cell->value < 10 ? 1 : 0, cell->value);
     else if (column->type == COLUMN_NUMBER)
