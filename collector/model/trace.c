@@ -156,6 +156,12 @@ const struct trace_process *trace_process_get(const struct trace *trace, uint32_
     return ordinal < trace->processes.count ? &trace->processes.items[ordinal] : NULL;
 }
 
+bool trace_process_exited(const struct trace_process *process)
+{
+    return process->end == PROCESS_EXITED || process->end == PROCESS_EXITED_ORDERLY ||
+           process->end == PROCESS_EXEC;
+}
+
 const struct trace_thread *trace_thread_get(const struct trace *trace, uint32_t ordinal)
 {
     return ordinal < trace->threads.count ? &trace->threads.items[ordinal] : NULL;

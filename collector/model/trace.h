@@ -21,6 +21,7 @@ enum process_end {
     PROCESS_EXITED_ORDERLY = 3, /* ran its exit handlers; the status is unknown */
     PROCESS_VANISHED = 4,       /* ended by a signal or _exit; the status is unknown */
     PROCESS_EXEC = 5,           /* replaced itself by another program */
+    PROCESS_UNRECORDED = 6,     /* imported: the file has no ends of processes */
 };
 
 /* API calls without effect by contract; numbers of the wire. */
@@ -512,6 +513,8 @@ const struct trace_thread *trace_thread_get(const struct trace *trace, uint32_t 
 uint32_t trace_process_count(const struct trace *trace);
 uint32_t trace_thread_count(const struct trace *trace);
 uint32_t trace_refusal_count(const struct trace *trace);
+/* True if the process is known to have ended by itself: no signal, not lost from sight. */
+bool trace_process_exited(const struct trace_process *process);
 /* In order of time; empty if there was no filter. */
 int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter);
 uint32_t trace_filter_count(const struct trace *trace);
@@ -646,7 +649,7 @@ const char *trace_unwatched(const struct trace *trace);
 /* Display name of a process: its set name, else the base name of its program (for interpreters the
  * script: "python pipeline.py", "pipeline.py worker"), else comm, else "process PID". Writes at
  * most size bytes with NUL; returns the length. trace_process_end_label: how it ended: "exit 0",
- * "SIGKILL", "still running", ... */
+ * "SIGKILL", "still running", "not recorded", ... */
 size_t trace_process_label(const struct trace *trace, uint32_t process, char *buffer, size_t size);
 size_t trace_process_end_label(const struct trace *trace, uint32_t process, char *buffer,
                                size_t size);

@@ -267,6 +267,9 @@ size_t trace_process_end_label(const struct trace *trace, uint32_t ordinal, char
     case PROCESS_EXEC:
         text_format(&text, "exec");
         break;
+    case PROCESS_UNRECORDED:
+        text_format(&text, "not recorded");
+        break;
     case PROCESS_VANISHED:
     default:
         text_format(&text, "ended, status unknown");

@@ -49,7 +49,7 @@ class Process:
         self.command: str
         self.begin_ns: Optional[int]
         self.end_ns: Optional[int]
-        self.end: str  # "exit 0", "SIGKILL", "still running", ...
+        self.end: str  # "exit 0", "SIGKILL", "still running", "not recorded" (imported), ...
         self.last_word: Optional[str]
         self.forked: bool  # without an exec
         self.event_count: int

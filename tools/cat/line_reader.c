@@ -154,6 +154,11 @@ static int add(struct line_facts *facts, enum line_kind kind, uint32_t ordinal, 
     return vec_push(&facts->facts, ((struct line_fact){kind, ordinal}));
 }
 
+static bool has_end(const struct trace_process *process)
+{
+    return process->end != PROCESS_RUNNING && process->end != PROCESS_UNRECORDED && process->end_ns;
+}
+
 static int update_process(struct line_facts *facts, uint32_t ordinal)
 {
     const struct trace_process *process = trace_process_get(facts->trace, ordinal);
@@ -168,7 +173,7 @@ static int update_process(struct line_facts *facts, uint32_t ordinal)
         *told |= TOLD_NOTE;
         error = add(facts, LINE_LAST_WORD, ordinal, export_note_time_ns(facts->trace, ordinal));
     }
-    if (!error && process->end != PROCESS_RUNNING && process->end_ns && !(*told & TOLD_END)) {
+    if (!error && has_end(process) && !(*told & TOLD_END)) {
         *told |= TOLD_END;
         error = add(facts, LINE_PROCESS_END, ordinal, process->end_ns);
     }

@@ -57,6 +57,16 @@ static void print_file(const struct info_options *options, const struct store_re
     printf("\nformat     %u.%u, %s\n", info.major, info.minor, completeness(options, &info));
 }
 
+/* An imported file has no status of a command. */
+static bool is_imported(const struct trace *trace)
+{
+    uint32_t count = trace_process_count(trace);
+    for (uint32_t i = 0; i < count; i++)
+        if (trace_process_get(trace, i)->end != PROCESS_UNRECORDED)
+            return false;
+    return count > 0;
+}
+
 static void print_command(const struct trace *trace, const struct trace_session *session)
 {
     if (!session->command)
@@ -65,7 +75,7 @@ static void print_command(const struct trace *trace, const struct trace_session 
     printf("command    ");
     term_print(text_of(trace, session->command));
     if (status == -1)
-        printf(" (status unknown)\n");
+        printf("%s\n", is_imported(trace) ? "" : " (status unknown)");
     else if (WIFEXITED(status))
         printf(" (exit %d)\n", WEXITSTATUS(status));
     else

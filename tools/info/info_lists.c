@@ -43,11 +43,9 @@ static bool has_losses(const struct trace_process *process)
 static bool is_minor(const struct shown *shown, const struct trace_process *process,
                      uint32_t ordinal, uint64_t samples)
 {
-    bool went_well = process->end != PROCESS_SIGNALED && process->end != PROCESS_VANISHED &&
-                     process->end != PROCESS_RUNNING;
     return process->event_count == 0 && process->peak_bytes == 0 && !process->name &&
-           shown->thread_count[ordinal] <= 1 && samples <= MINOR_SAMPLES_MAX && went_well &&
-           !has_losses(process);
+           shown->thread_count[ordinal] <= 1 && samples <= MINOR_SAMPLES_MAX &&
+           trace_process_exited(process) && !has_losses(process);
 }
 
 /* The command's last program image is always listed. */

@@ -59,9 +59,7 @@ static const struct trace_process *root_of(const struct trace *trace,
 static bool is_before(const struct trace *trace, const struct trace_process *process,
                       const struct trace_process *command)
 {
-    bool went_well = process->end != PROCESS_SIGNALED && process->end != PROCESS_VANISHED &&
-                     process->end != PROCESS_RUNNING;
-    if (!went_well || process->event_count || !process->end_ns ||
+    if (!trace_process_exited(process) || process->event_count || !process->end_ns ||
         process->end_ns > command->start_ns)
         return false;
     const struct trace_process *root = root_of(trace, process);

@@ -450,7 +450,7 @@ static void put_process_end(struct state *s, uint32_t process)
 {
     const struct trace_process *entry = trace_process_get(s->trace, process);
     char how[EXPORT_NOTE_SIZE];
-    if (entry->end == PROCESS_RUNNING || !entry->end_ns)
+    if (entry->end == PROCESS_RUNNING || entry->end == PROCESS_UNRECORDED || !entry->end_ns)
         return;
     trace_process_end_label(s->trace, process, how, sizeof(how));
     ctf_begin_process(&s->records, CTF_PROCESS_END, process);

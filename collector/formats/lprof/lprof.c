@@ -84,7 +84,7 @@ static int add_thread(struct lprof *lprof)
     added->identity = 1;
     added->name = (uint32_t)name;
     added->start_ns = added->end_ns = BEGIN_NS;
-    added->end = PROCESS_VANISHED;
+    added->end = PROCESS_UNRECORDED;
     trace_thread(lprof->trace, (uint32_t)thread)->serial = 1;
     lprof->thread = (uint32_t)thread;
     return trace_fact_set(lprof->trace, FACT_NOTE, NOTHING_ELSE_NOTE, 1);

@@ -179,7 +179,7 @@ static uint32_t add_process(struct import_sink *sink, const struct import_id *id
     process->pid = process->ns_pid = fits_pid(id) ? (int32_t)id->number : 0;
     process->identity = 1 + (uint64_t)ordinal;
     process->name = id->text;
-    process->end = PROCESS_VANISHED;
+    process->end = PROCESS_UNRECORDED;
     return (uint32_t)ordinal;
 }
 

@@ -122,7 +122,7 @@ size_t export_process_note(const struct export_ids *ids, const struct trace *tra
     bool elsewhere = entry->ns_pid != entry->pid && entry->ns_pid != 0;
     if (index == 0 && was_stopped(trace, entry))
         return (size_t)snprintf(buffer, EXPORT_NOTE_SIZE, "stopped by SIGTERM");
-    if (index-- == 0)
+    if (entry->end != PROCESS_UNRECORDED && index-- == 0)
         return trace_process_end_label(trace, process, buffer, EXPORT_NOTE_SIZE);
     if (renumbered && index-- == 0)
         return (size_t)snprintf(buffer, EXPORT_NOTE_SIZE, "pid %" PRId32, entry->pid);

@@ -37,7 +37,8 @@ function process_rows() {
     });
 }
 
-const ended_well = (ended) => /^(exit 0|exec|running|still running)?$/.test(ended || '');
+const ended_well = (ended) =>
+    /^(exit 0|exec|running|still running|not recorded)?$/.test(ended || '');
 
 function process_table() {
     return data_table({id: 'processes', label: 'Processes', rows: process_rows(), shown: 14,

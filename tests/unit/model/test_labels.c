@@ -202,6 +202,7 @@ TEST(ends_are_told_as_people_say_them)
         {PROCESS_SIGNALED, 999, "killed by signal 999"},
         {PROCESS_EXITED_ORDERLY, 0, "exited"},
         {PROCESS_VANISHED, 0, "ended, status unknown"},
+        {PROCESS_UNRECORDED, 0, "not recorded"},
     };
     struct trace *trace = trace_create();
     char buffer[64];
