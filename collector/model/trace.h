@@ -108,6 +108,7 @@ enum calls_role {
     CALLS_ROLE_ESTIMATED = 1,
     CALLS_ROLE_WHOLE = 2,    /* a call of a coroutine on a track of its task, besides its pieces */
     CALLS_ROLE_AWAITING = 3, /* inside of those: the task was suspended */
+    CALLS_ROLE_STOPPED = 4,  /* a mark: open calls of the process end here, unfinished */
 };
 
 /* Roles of spans of OBSERVER_CUPTI, numbered as in annot/queues.h. */
@@ -250,6 +251,7 @@ struct trace_process {
     uint32_t note_thread; /* 1 + ordinal of the thread that called it; 0 = unknown */
     int64_t note_ns;
     uint64_t queued[QUEUED_COUNT];
+    int64_t calls_end_ns;   /* the last CALLS_ROLE_STOPPED; 0 = none */
     int64_t known_until_ns; /* of a merge: its own recording's end; 0 = the session's; not stored */
 };
 
@@ -511,10 +513,10 @@ struct trace_thread *trace_thread(struct trace *trace, uint32_t ordinal);
 const struct trace_process *trace_process_get(const struct trace *trace, uint32_t ordinal);
 const struct trace_thread *trace_thread_get(const struct trace *trace, uint32_t ordinal);
 uint32_t trace_process_count(const struct trace *trace);
-uint32_t trace_thread_count(const struct trace *trace);
-uint32_t trace_refusal_count(const struct trace *trace);
 /* True if the process is known to have ended by itself: no signal, not lost from sight. */
 bool trace_process_exited(const struct trace_process *process);
+uint32_t trace_thread_count(const struct trace *trace);
+uint32_t trace_refusal_count(const struct trace *trace);
 /* In order of time; empty if there was no filter. */
 int64_t trace_filter_add(struct trace *trace, const struct trace_filter *filter);
 uint32_t trace_filter_count(const struct trace *trace);

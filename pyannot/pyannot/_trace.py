@@ -325,7 +325,8 @@ def codes_of(traced: object, seen: set[int]) -> Iterator[CodeType]:
 
 
 class tracing:
-    """Traces all calls of the process while it is open: a context manager.
+    """Traces all calls of the process while it is open: a context manager. Calls that other threads
+    have open at its end are recorded until then, as unfinished.
 
     mode: "exact", "adaptive" or "aggregate", as --trace-functions. select: patterns separated by
     commas, as --trace-select. min_duration: seconds, as in trace(); only with exact. args, returns,

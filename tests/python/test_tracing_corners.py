@@ -45,6 +45,13 @@ class CornersTest(RecordingTest):
         report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
         return report.get("calls", ())
 
+    def rows_by_name(self, output, query):
+        rows = collections.defaultdict(list)
+        text = harness.run([ANNOT, "query", "--json", str(output), query]).stdout
+        for row in map(json.loads, text.splitlines()):
+            rows[row["name"].split(".")[-1]].append(row)
+        return rows
+
     def record_calls(self, interpreter, path, source, *options, command=()):
         script = self.script(textwrap.dedent(source))
         output = self.folder / "corner.annot"
@@ -212,6 +219,56 @@ class CornersTest(RecordingTest):
             self.assertEqual(counts["leaf"], 3)
             told = harness.run([ANNOT, "info", str(self.folder / "corner.annot")]).stdout
             self.assertIn("another profiler set a profile function", told)
+
+    def test_a_call_of_another_thread_ends_where_tracing_does(self):
+        """Its thread waits in it, runs on with ranges of its own, or is traced again."""
+        source = """
+            import threading, time, pyannot
+            entered, first, second = threading.Semaphore(0), threading.Event(), threading.Event()
+            def waits():
+                entered.release()
+                first.wait()
+            def ranges():
+                entered.release()
+                first.wait()
+                with pyannot.annotate("later"):
+                    second.wait()
+            def again():
+                waits()
+                second.wait()
+            def leaf():
+                pass
+            with pyannot.tracing("exact"):
+                threads = [threading.Thread(target=target) for target in (waits, ranges, again)]
+                for thread in threads:
+                    thread.start()
+                    entered.acquire()
+            pyannot.mark("off")
+            time.sleep(.2)
+            first.set()
+            time.sleep(.2)
+            with pyannot.tracing("exact"):
+                pyannot.mark("on")
+                leaf()
+                second.set()
+                for thread in threads:
+                    thread.join()
+        """
+        query = ("select name, begin_ns, end_ns, unfinished from ranges where file is not null or "
+                 "name = 'later' union select name, time_ns, time_ns, 0 from marks")
+        for interpreter, path in self.each():
+            with self.subTest(python=interpreter.version):
+                output = self.record_calls(interpreter, path, source, "--sampling=none")
+                rows = self.rows_by_name(output, query)
+                off, on = (rows[name][0]["begin_ns"] for name in ("off", "on"))
+                self.assertGreater(rows["later"][0]["end_ns"], on)
+                for name, number in (("waits", 2), ("ranges", 1), ("again", 1)):
+                    before = [row for row in rows[name] if row["begin_ns"] < off]
+                    self.assertEqual(len(before), number, (name, rows[name]))
+                    self.assertLess(max(row["end_ns"] for row in before), off + 1e8, (name, before))
+                    self.assertEqual({row["unfinished"] for row in before}, {1}, (name, before))
+                info = harness.run([ANNOT, "info", str(output)]).stdout
+                self.assertIn("nothing", info.split("lost")[1].split("\n")[0])
 
     def test_tracing_that_begins_again_in_the_middle_of_a_call(self):
         source = """

@@ -18,17 +18,29 @@ static int decode_before(struct decoder *decoder, struct decode_thread *thread,
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-/* A GPU watcher reports its limits as marks, which become facts of the recording. The texts are
- * foreign, so their number is limited. */
+/* Marks that are also facts. A GPU watcher reports its limits as marks; the texts are foreign, so
+ * their number is limited. The tracer reports its end while other threads have open calls. */
 
 enum { NOTES_MAX = 32 };
+
+static void note_stopped(const struct decoder *decoder, const struct event *event)
+{
+    struct trace_process *process = trace_process(decoder->names.trace, decoder->process);
+    if (!process || event->time_ns <= process->calls_end_ns)
+        return;
+    process->calls_end_ns = event->time_ns;
+    process->revision++;
+}
 
 /* Copies a watcher's mark to a fact. 0 or -ENOMEM. */
 static int decode_note(struct decoder *decoder, const struct event *event)
 {
     static const char prefix[] = "GPU: ";
     struct trace *trace = decoder->names.trace;
-    if (trace_scope(trace, event->scope)->observer != OBSERVER_CUPTI)
+    const struct scope *scope = trace_scope(trace, event->scope);
+    if (scope->observer == OBSERVER_PYTHON_CALLS && scope->role == CALLS_ROLE_STOPPED)
+        note_stopped(decoder, event);
+    if (scope->observer != OBSERVER_CUPTI)
         return 0;
     const char *text = trace_string(trace, event->name)->bytes;
     if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)

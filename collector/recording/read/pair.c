@@ -109,6 +109,27 @@ static int end_spans(struct pass *pass, struct lane *lane, int64_t time_ns)
     return status;
 }
 
+/* Ends the innermost calls, which were open when their tracing ended: nothing reports their ends.
+ * Those around a range of the program end with it. */
+static int cut_calls(struct pass *pass, struct lane *lane, int64_t calls_end_ns, int64_t time_ns)
+{
+    int status = 0;
+    if (time_ns < calls_end_ns)
+        return 0;
+    for (const struct open_range *top = open_ranges_top(&lane->open);
+         !status && top && top->call && top->begin.time_ns < calls_end_ns;
+         top = open_ranges_top(&lane->open)) {
+        struct range_end end = {.time_ns = time_latest(calls_end_ns, lane->since_ns),
+                                .thread = top->begin.thread,
+                                .flags = ITEM_UNFINISHED};
+        status = settle(pass, lane, end.time_ns);
+        if (!status)
+            status = close_top(pass, lane, &end);
+        lane->cut = true;
+    }
+    return status;
+}
+
 static int close_with(struct pass *pass, struct lane *lane, const struct event *event,
                       const struct args *args)
 {
@@ -157,6 +178,8 @@ static int take_pop(struct pass *pass, struct lane *lane, const struct event *ev
     lane->depth = event->depth;
     if (status)
         return status;
+    if (known && lane->cut && !is_pushed(lane, event->depth))
+        return 0; /* ended by cut_calls() */
     if (!known || !is_pushed(lane, event->depth))
         return emit_orphan(pass, lane, event, args);
     bool counts = !pass->selects_all && lane->begun && open_ranges_inside(&lane->open);
@@ -424,6 +447,17 @@ static void count_batch(struct lane *lane, const struct event_batch *batch)
     lane->last_told_ns = time_latest(lane->last_told_ns, lane->last_ns);
 }
 
+/* When the tracing of calls ended, if the thread may have had open calls then; else 0. */
+static int64_t calls_end_of(const struct pass *pass, const struct lane *lane,
+                            const struct event_batch *batch)
+{
+    const struct trace_process *process =
+        trace_process_get(pass->source.trace, pass_process_of(pass, batch->thread));
+    int64_t end_ns = process ? process->calls_end_ns : 0;
+    int64_t since_ns = lane->open.count ? lane->open.items[0].begin.time_ns : INT64_MAX;
+    return time_earliest(since_ns, batch->events[0].time_ns) < end_ns ? end_ns : 0;
+}
+
 int pair_batch(struct pass *pass, const struct event_batch *batch)
 {
     int status = 0;
@@ -436,10 +470,11 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
     pass->counts.last_ns = time_latest(pass->counts.last_ns, lane->last_ns);
     if (pass->selects_all)
         count_batch(lane, batch);
+    int64_t calls_end_ns = calls_end_of(pass, lane, batch);
     for (uint32_t i = 0; !status && i < batch->count; i++) {
         uint8_t kind = batch->events[i].kind;
         bool may_run = kind == EVENT_PUSH || kind == EVENT_POP;
-        if (may_run && pass->runs && !lane->samples && !lane->probed)
+        if (may_run && pass->runs && !lane->samples && !lane->probed && !calls_end_ns)
             status = pair_take_run(pass, lane, batch, &i);
         if (status || i == batch->count)
             break;
@@ -449,6 +484,8 @@ int pair_batch(struct pass *pass, const struct event_batch *batch)
             count(pass, event);
         if (lane->probed)
             status = end_spans(pass, lane, event->time_ns);
+        if (!status && calls_end_ns)
+            status = cut_calls(pass, lane, calls_end_ns, event->time_ns);
         if (!status)
             status = take(pass, lane, event, &args);
     }
@@ -470,6 +507,10 @@ int pair_finish_thread(struct pass *pass, uint32_t thread)
         return 0;
     int64_t end_ns = pair_end_ns(pass, thread);
     int status = end_spans(pass, lane, end_ns);
+    const struct trace_process *process =
+        trace_process_get(pass->source.trace, pass_process_of(pass, thread));
+    if (!status && process && process->calls_end_ns)
+        status = cut_calls(pass, lane, process->calls_end_ns, end_ns);
     return status ? status : close_from(pass, lane, 0, end_ns, ITEM_UNFINISHED);
 }
 

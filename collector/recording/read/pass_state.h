@@ -63,6 +63,7 @@ struct lane {
     bool over;   /* the selection's end has passed */
     bool lossy;  /* events were lost */
     bool probed; /* it may have spans that an observer reports */
+    bool cut;    /* calls of it ended when their tracing ended */
 };
 
 struct tracks;

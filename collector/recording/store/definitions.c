@@ -272,6 +272,7 @@ static const struct field process_fields[] = {
               REFERENCE_NEXT),
     TIME(struct trace_process, note_ns),
     ARRAY(struct trace_process, queued, QUEUED_COUNT),
+    TIME(struct trace_process, calls_end_ns),
 };
 
 GET(get_process, trace_process_get)

@@ -96,6 +96,8 @@ enum annot_calls_role {
     ANNOT_CALLS_WHOLE = 2,     /* a range on a track below that of a task: a call of a coroutine,
                                   from begin to end; not counted as another call */
     ANNOT_CALLS_AWAITING = 3,  /* inside of those: the task is suspended */
+    ANNOT_CALLS_STOPPED = 4,   /* a mark: the process traces no calls from here on; those that other
+                                  threads have open end here */
 };
 
 #define ANNOT_PROCESS_NOTE_MAX 240

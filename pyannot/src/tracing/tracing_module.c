@@ -96,7 +96,19 @@ static int refuse_elsewhere(void)
     return -1;
 }
 
-static void end(void)
+/* Threads write their own events, so those of others are ended by readers, at this mark. */
+static void emit_stopped(void)
+{
+    const struct annot_event event = {
+        .name = annot_name_intern("calls of Python: those that are open end here"),
+        .domain =
+            annot_domain_observed(TRACE_DOMAIN, ANNOT_OBSERVER_PYTHON_CALLS, ANNOT_CALLS_STOPPED)};
+    if (trace_now.options.mode != TRACE_AGGREGATE && trace_threads_have_calls())
+        annot_emit_mark_event(&event);
+}
+
+/* `goes_on`: calls are traced again at once, and each thread begins anew at its next event. */
+static void end(bool goes_on)
 {
     const struct trace_hook *hook = trace_now.hook;
     if (hook == NULL)
@@ -105,6 +117,8 @@ static void end(void)
     hook->stop();
     if (trace_self != NULL)
         trace_thread_close(trace_self, 0);
+    if (!goes_on)
+        emit_stopped();
     trace_threads_pause();
     if (trace_self != NULL)
         trace_self->generation = 0;
@@ -207,7 +221,7 @@ static PyObject *trace_begin(PyObject *module, PyObject *args)
                           &chosen, &values, &least_ns) ||
         refuse_elsewhere() < 0)
         return NULL;
-    end();
+    end(mode != TRACE_OFF);
     options.mode = (enum trace_mode)mode;
     options.library = (enum trace_library)library;
     options.c_calls = c_calls != 0;
@@ -342,7 +356,7 @@ static PyObject *trace_end(PyObject *module, PyObject *ignored)
     (void)module;
     (void)ignored;
     if (!is_elsewhere())
-        end();
+        end(false);
     Py_RETURN_NONE;
 }
 

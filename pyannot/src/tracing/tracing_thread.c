@@ -77,6 +77,16 @@ void trace_threads_pause(void)
     pthread_mutex_unlock(&all_lock);
 }
 
+bool trace_threads_have_calls(void)
+{
+    bool any = false;
+    pthread_mutex_lock(&all_lock);
+    for (const struct trace_thread *thread = all; thread; thread = thread->next)
+        any = any || (thread != trace_self && thread->generation != 0 && thread->count > 0);
+    pthread_mutex_unlock(&all_lock);
+    return any;
+}
+
 #if PYANNOT_FREE_THREADED
 
 static bool any_in_event(void)

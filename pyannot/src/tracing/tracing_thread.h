@@ -150,6 +150,8 @@ int trace_thread_setup(void);
 void trace_end_later(void);
 /* Closes the counts of all threads that are not in the middle of an event. */
 void trace_threads_pause(void);
+/* True if threads other than the calling one have open calls. */
+bool trace_threads_have_calls(void);
 /* True if a thread is in a call of it. Always true without the GIL, where this is unknown. */
 bool trace_threads_have(const struct trace_code *code);
 

@@ -132,6 +132,46 @@ static void check_span(size_t index, uint32_t name, int64_t begin_ns, int64_t en
     CHECK_INT(out[index].flags, flags);
 }
 
+static void call(uint32_t thread, int64_t time_ns, uint32_t name)
+{
+    const struct scope calls = {.observer = OBSERVER_PYTHON_CALLS};
+    feed((struct event){.thread = thread,
+                        .time_ns = time_ns,
+                        .kind = EVENT_PUSH,
+                        .name = name,
+                        .scope = (uint32_t)trace_scope_add(trace, &calls)});
+}
+
+/* Their threads go on without events of calls, begin anew at a later one, or end nothing more. */
+TEST(calls_that_are_open_when_their_tracing_ends_end_there)
+{
+    begin();
+    trace_process(trace, 0)->calls_end_ns = 50;
+    call(0, 10, 1);
+    call(0, 20, 2);
+    call(1, 15, 3);
+    push(1, 30, 4); /* the call around it ends with it */
+    call(2, 40, 5); /* of another process */
+    push(0, 60, 6);
+    pop(0, 70, 2);
+    pop(0, 80, 1); /* begins anew: ends what is left */
+    pop(0, 80, 0);
+    call(0, 81, 1);
+    pop(1, 90, 1);
+    pop(0, 95, 0);
+    CHECK_INT(pass_run(pass), 0);
+    CHECK_INT(out_count, 7);
+    check_span(0, 2, 20, 50, ITEM_UNFINISHED);
+    check_span(1, 1, 10, 50, ITEM_UNFINISHED);
+    check_span(2, 6, 60, 70, 0);
+    CHECK_INT(out[2].depth, 0);
+    check_span(3, 4, 30, 90, 0);
+    check_span(4, 1, 81, 95, 0);
+    check_span(5, 3, 15, 90, ITEM_UNFINISHED);
+    check_span(6, 5, 40, 95, ITEM_UNFINISHED);
+    finish();
+}
+
 TEST(nested_ranges_know_parents_and_children)
 {
     begin();

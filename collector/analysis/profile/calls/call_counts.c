@@ -68,7 +68,8 @@ void calls_destroy(struct calls *calls)
 
 static bool is_whole_scope(const struct scope *scope)
 {
-    return scope->observer == OBSERVER_PYTHON_CALLS && scope->role >= CALLS_ROLE_WHOLE;
+    return scope->observer == OBSERVER_PYTHON_CALLS &&
+           (scope->role == CALLS_ROLE_WHOLE || scope->role == CALLS_ROLE_AWAITING);
 }
 
 static bool is_call_scope(const struct scope *scope)
