@@ -19,9 +19,13 @@
 #define ANNOT_WIRE_MAJOR 1
 #define ANNOT_WIRE_MINOR 0
 
-#define ANNOT_WAKE_MAGIC    UINT64_C(0x31454b41574e4e41) /* "ANNWAKE1" */
-#define ANNOT_SESSION_MAGIC UINT64_C(0x31534553534e4e41) /* "ANNSSES1" */
-#define ANNOT_SEGMENT_MAGIC UINT64_C(0x314745534e4e4e41) /* "ANNNSEG1" */
+/* Drafts of major version 1 had the magic numbers "ANNWAKE1", "ANNSSES1" and "ANNNSEG1", and other
+ * layouts: their files are refused as those of another major version. */
+#define ANNOT_WAKE_MAGIC    UINT64_C(0x32454b41574e4e41) /* "ANNWAKE2" */
+#define ANNOT_SESSION_MAGIC UINT64_C(0x32534553534e4e41) /* "ANNSSES2" */
+#define ANNOT_SEGMENT_MAGIC UINT64_C(0x324745534e4e4e41) /* "ANNNSEG2" */
+/* True for a file of the same kind, of any version: the last character may differ. */
+#define ANNOT_MAGIC_IS_LIKE(magic, own) ((uint64_t)(magic) << 8 == (uint64_t)(own) << 8)
 
 /* Names in the directory. PID is decimal, NS (pid-namespace inode) and HASH are hexadecimal. */
 #define ANNOT_WAKE_NAME      "wake"

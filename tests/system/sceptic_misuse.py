@@ -215,38 +215,50 @@ def directory_of_the_wrong_kind(home):
     home.directory.unlink()
 
 
-@case
-def another_major_version_of_the_wake_page(home):
-    home.directory.mkdir(mode=0o700)
-    page = struct.pack("<QQQII", 0, 0, 0x31454b41574e4e41, 2, 0).ljust(4096, b"\0")
+# Magic numbers and versions of pages and sessions that another version made: a later major one, and
+# a draft of this one, whose losses would be read as others.
+OTHERS = [(b"2", 2, 0), (b"1", 1, 11)]
+
+
+def foreign_wake(home, generation, last, major, minor):
+    page = struct.pack("<QQ8sII", generation, generation, b"ANNWAKE" + last, major, minor)
+    page = page.ljust(4096, b"\0")
+    home.directory.mkdir(mode=0o700, exist_ok=True)
     (home.directory / "wake").write_bytes(page)
-    refused(home, home.record(*touch(home)), 125, "version")
-    equal((home.directory / "wake").read_bytes(), page, "the page of the other version")
+    return page
+
+
+@case
+def another_version_of_the_wake_page(home):
+    for other in OTHERS:
+        page = foreign_wake(home, 0, *other)
+        refused(home, home.record(*touch(home)), 125, "another version of annot uses it")
+        equal((home.directory / "wake").read_bytes(), page, "the page of the other version")
     home.left = {"wake"}
 
 
 @case
-def a_session_of_another_major_version_is_left_alone(home):
+def a_session_of_another_version_is_left_alone(home):
     """Another version's session file is neither joined nor removed, and does no harm."""
     home.directory.mkdir(mode=0o700)
     name = "session-00000000000000ff"
-    foreign = struct.pack("<QIIQ", 0x31534553534e4e41, 2, 0, 0xff).ljust(8192, b"\0")
-    (home.directory / name).write_bytes(foreign)
-    result = home.record(program("emit_shapes"), "underflow").ok()
-    equal(len(home.dump(result.path).whole().events), 8, "events")
-    equal((home.directory / name).read_bytes(), foreign, "the other version's session file")
+    for last, major, minor in OTHERS:
+        foreign = struct.pack("<8sIIQ", b"ANNSSES" + last, major, minor, 0xff).ljust(8192, b"\0")
+        (home.directory / name).write_bytes(foreign)
+        result = home.record(program("emit_shapes"), "underflow").ok()
+        equal(len(home.dump(result.path).whole().events), 8, "events")
+        equal((home.directory / name).read_bytes(), foreign, "the other version's session file")
     home.left = {name, "wake"}
 
 
 @case
-def a_program_meets_another_major_version(home):
+def a_program_meets_another_version(home):
     """The program stays off, quietly, and runs to its end."""
-    home.directory.mkdir(mode=0o700)
-    page = struct.pack("<QQQII", 7, 7, 0x31454b41574e4e41, 2, 0).ljust(4096, b"\0")
-    (home.directory / "wake").write_bytes(page)
-    result = home.run(program("emit_ticks"), 50).ok()
-    equal(result.err, b"", "standard error of the program")
-    equal(os.listdir(home.directory), ["wake"], "files")
+    for other in OTHERS:
+        foreign_wake(home, 7, *other)
+        result = home.run(program("emit_ticks"), 50).ok()
+        equal(result.err, b"", "standard error of the program")
+        equal(os.listdir(home.directory), ["wake"], "files")
     home.left = {"wake"}
 
 

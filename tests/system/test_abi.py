@@ -5,6 +5,7 @@ programs of today that use only its functions need no newer one.
 Besides the harness's environment: ANNOT_SOURCE, ANNOT_LIBRARIES (the folder of libannot.so).
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -84,6 +85,27 @@ def a_program_of_old_calls_needs_no_newer_library(home):
     equal([event[:2] for event in events], EXPECTED, "events")
     needed = run("readelf", "-V", new).decode()
     check("ANNOT_0.2" not in needed, "a program of old calls needs a newer library")
+
+
+def wire_headers():
+    """The text of the wire format's headers without comments and blanks, in which all builds of one
+    version must agree: their programs and collectors share memory."""
+    headers = sorted((SOURCE / "libannot" / "wire").glob("annot_wire*.h"))
+    text = "".join(header.read_text() for header in headers)
+    return re.sub(r"\s+", "", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+
+
+@case
+def the_wire_format_changes_with_its_version(home):
+    del home
+    text = wire_headers()
+    version = ".".join(re.search(rf"#defineANNOT_WIRE_{part}(\d+)", text)[1]
+                       for part in ("MAJOR", "MINOR"))
+    known = dict(line.split() for line in (ABI / "wire_versions.txt").read_text().splitlines()
+                 if not line.startswith("#"))
+    equal(f"{version} {hashlib.sha256(text.encode()).hexdigest()}", f"{version} {known[version]}",
+          "the headers of the wire format (an addition raises ANNOT_WIRE_MINOR, another change "
+          "ANNOT_WIRE_MAJOR; then add a line to tests/abi/wire_versions.txt)")
 
 
 if __name__ == "__main__":

@@ -177,8 +177,10 @@ static int fill_wake(int fd, bool made)
     ssize_t got = pread(fd, &wake, sizeof(wake), 0);
     if (got < 0)
         return -errno;
-    if (got == sizeof(wake) && wake.magic == ANNOT_WAKE_MAGIC)
-        return wake.major == ANNOT_WIRE_MAJOR ? 0 : -EPROTONOSUPPORT;
+    if (got == sizeof(wake) && wake.magic == ANNOT_WAKE_MAGIC && wake.major == ANNOT_WIRE_MAJOR)
+        return 0;
+    if (got == sizeof(wake) && ANNOT_MAGIC_IS_LIKE(wake.magic, ANNOT_WAKE_MAGIC))
+        return -EPROTONOSUPPORT;
     if (got == sizeof(wake) && wake.magic != 0)
         return -EBADMSG;
     wake = (struct annot_wake){.magic = ANNOT_WAKE_MAGIC,

@@ -79,10 +79,11 @@ static int read_session(const struct directory *directory, int fd, struct annot_
         return -errno;
     if (got != sizeof(*session))
         return -EAGAIN;
-    if (session->magic != ANNOT_SESSION_MAGIC || session->id == 0)
+    if (!ANNOT_MAGIC_IS_LIKE(session->magic, ANNOT_SESSION_MAGIC) || session->id == 0)
         return -EBADMSG;
     session->recording_path[sizeof(session->recording_path) - 1] = 0;
-    return session->major == ANNOT_WIRE_MAJOR ? 0 : -EPROTONOSUPPORT;
+    bool is_ours = session->magic == ANNOT_SESSION_MAGIC && session->major == ANNOT_WIRE_MAJOR;
+    return is_ours ? 0 : -EPROTONOSUPPORT;
 }
 
 int session_file_take(const struct directory *directory, const char *name,

@@ -113,9 +113,9 @@ static int check_info(const struct annot_segment_info *info, size_t size)
 {
     if (info->magic == 0)
         return -EAGAIN;
-    if (info->magic != ANNOT_SEGMENT_MAGIC)
+    if (!ANNOT_MAGIC_IS_LIKE(info->magic, ANNOT_SEGMENT_MAGIC))
         return -EBADMSG;
-    if (info->major != ANNOT_WIRE_MAJOR)
+    if (info->magic != ANNOT_SEGMENT_MAGIC || info->major != ANNOT_WIRE_MAJOR)
         return -EPROTONOSUPPORT;
     if (info->block_count == 0 || info->block_count > ANNOT_BLOCK_COUNT_MAX ||
         info->thread_count == 0 || info->thread_count > ANNOT_THREAD_COUNT_MAX ||

@@ -448,6 +448,11 @@ TEST(geometry_that_overlaps_or_overflows_is_refused)
     info->major++;
     CHECK_INT(segment_attach(&segment, maker, sizeof(*maker)), -EPROTONOSUPPORT);
     *info = good;
+    info->magic -= UINT64_C(1) << 56; /* of a draft: its counts lie elsewhere */
+    CHECK_INT(segment_attach(&segment, maker, sizeof(*maker)), -EPROTONOSUPPORT);
+    info->magic ^= 1;
+    CHECK_INT(segment_attach(&segment, maker, sizeof(*maker)), -EBADMSG);
+    *info = good;
     info->magic = 0;
     CHECK_INT(segment_attach(&segment, maker, sizeof(*maker)), -EAGAIN);
     maker_destroy(maker);
