@@ -30,18 +30,18 @@ static int check_file(const char *path)
     return access(path, X_OK) == 0 ? 0 : -EACCES;
 }
 
-int child_check(const char *command)
+int child_find(const char *command, char path[PATH_MAX])
 {
-    char path[PATH_MAX];
     int error = -ENOENT;
     if (*command == 0)
         return -ENOENT;
     if (strchr(command, '/'))
-        return check_file(command);
+        return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX ? check_file(command)
+                                                                  : -ENAMETOOLONG;
     const char *at = getenv("PATH");
     for (at = at ? at : "/bin:/usr/bin"; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
         int length = (int)strcspn(at, ":");
-        snprintf(path, sizeof(path), "%.*s%s%s", length, at, length > 0 ? "/" : "./", command);
+        snprintf(path, PATH_MAX, "%.*s%s%s", length, at, length > 0 ? "/" : "./", command);
         int found = check_file(path);
         if (found == 0)
             return 0;
@@ -49,6 +49,12 @@ int child_check(const char *command)
             error = -EACCES;
     }
     return error;
+}
+
+int child_check(const char *command)
+{
+    char path[PATH_MAX];
+    return child_find(command, path);
 }
 
 void child_prepare(struct child *child, struct signals *signals)

@@ -9,6 +9,7 @@
 
 #include "signals.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
@@ -26,6 +27,8 @@ struct child {
 
 /* Checks that the command can be started: 0, -ENOENT, -EACCES, ... as from execvp. */
 int child_check(const char *command);
+/* The same; also the path of its file. */
+int child_find(const char *command, char path[PATH_MAX]);
 
 /* Call before acquiring resources that need an orderly end, and after signals_begin. */
 void child_prepare(struct child *child, struct signals *signals);

@@ -12,8 +12,8 @@
 enum { SAID_SIZE = 1024 };
 
 static const char no_python[] =
-    "no Python process loaded pyannot (CPython 3.9 and later does; not embedded in another "
-    "program, and not if its environment was cleared)";
+    "no Python process loaded pyannot (CPython 3.9 and later does, unless its environment was "
+    "cleared; embedded in another program only where pyannot is installed for it)";
 
 static int note(struct trace *trace, const char *option, const char *reason)
 {

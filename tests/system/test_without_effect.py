@@ -188,6 +188,28 @@ def without_pyannot_it_is_said_before_the_command(home):
 
 
 @case
+def a_program_that_embeds_python_is_named_before_it_runs(home):
+    """As uWSGI does, it calls Py_Initialize of a library."""
+    library, server = home.work / "libpython3.99.so", home.work / "server"
+    (home.work / "lib.c").write_text("void Py_Initialize(void) { }\n")
+    (home.work / "server.c").write_text(
+        "#include <stdio.h>\nvoid Py_Initialize(void);\n"
+        "int main(void) { Py_Initialize(); fputs(\"begun\\n\", stderr); return 0; }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", home.work / "lib.c", "-o", library], check=True)
+    subprocess.run(["gcc", home.work / "server.c", "-o", server, library], check=True)
+    home.environment["LD_LIBRARY_PATH"] = str(home.work)
+    said = "server embeds Python, and an embedded interpreter loads pyannot only where"
+    for options in ["--trace-functions"], ["--python", "gc"]:
+        result = home.record(server, options=["--sampling=none", *options]).ok()
+        text = " ".join(result.err_text.split())
+        check(0 <= text.find(said) < text.find("begun"), result.err_text)
+    for command in [server], python(home):
+        options = [] if command == [server] else ["--trace-functions"]
+        result = home.record(*command, options=["--sampling=none", *options]).ok()
+        check("embeds Python" not in result.err_text, result.err_text)
+
+
+@case
 def waits_without_samples_are_refused(home):
     home.annot("record", "--sampling=none", "--off-cpu", "true").complains(125, "--off-cpu")
 

@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "hash.h"
+#include "look_embedded.h"
 #include "text.h"
 
 #include <glob.h>
@@ -223,11 +224,16 @@ void asked_describe(const struct tracing_values *trace, const struct python_valu
 void python_warn(const struct python_environment *environment, const struct python_values *values,
                  const struct collector_requested *asked, const char *program)
 {
+    char path[PATH_MAX];
     const char *option = asked->calls ? asked->calls : asked->lines ? asked->lines : asked->python;
     if (option && strncmp(text_base_name(program), "pypy", 4) == 0) {
         cmd_note("option %s: PyPy cannot load pyannot; only CPython 3.9 and later can", option);
         return;
     }
+    if (option && child_find(program, path) == 0 && look_embedded(path))
+        cmd_note("option %s: %s embeds Python, and an embedded interpreter loads pyannot only "
+                 "where it is installed for it\nin annot's source: pip install . for that Python",
+                 option, text_base_name(program));
     if (!option || environment->has_library || values->no_preload)
         return;
     cmd_note("option %s: there is no pyannot beside annot that Python programs could load: only "

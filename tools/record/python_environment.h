@@ -31,8 +31,8 @@ struct python_environment {
 };
 
 /* Call before the command starts: prints a note if an option for Python will have no effect,
- * because `program` is PyPy, or because the library to preload is missing: then only programs that
- * import pyannot themselves take part. */
+ * because `program` is PyPy or embeds Python, or because the library to preload is missing: then
+ * only programs that import pyannot themselves take part. */
 void python_warn(const struct python_environment *environment, const struct python_values *values,
                  const struct collector_requested *asked, const char *program);
 
