@@ -331,9 +331,10 @@ uint32_t frames_unnamed(const struct address_frames *names)
 
 /* ---- Long texts of code objects -------------------------------------------------------------- */
 
-/* Records of code objects have no room for the rest of long line tables, names and paths: it is
- * read from outside while the process runs. Foreign bytes: bounded, and compared with the part in
- * the record. */
+/* Records of code objects have no room for the rest of long line tables, names and paths, and lack
+ * texts on pages that were not mapped at that moment (paged out, moved, or not yet touched), as the
+ * BPF program cannot wait for them. They are read from outside while the process runs. Foreign
+ * bytes: bounded, and compared with the part in the record. */
 
 /* The bytes of an object to which a field of the code object points. */
 struct code_part {
@@ -389,6 +390,30 @@ static int64_t code_rest_string(struct trace *trace, const struct sampled *proce
             object_size ? python_text(offsets, object, object_size, text, text_size) : 0);
     free(text);
     free(whole);
+    return string;
+}
+
+/* True if the code object is still the one of the record. */
+static bool is_same_code(const struct sampled *process, const struct sampler_code *record)
+{
+    const struct python_offsets *offsets = &process->interpreter.runtime.offsets;
+    int32_t line;
+    return proc_read_memory(process->pid, record->code + offsets->code_first_line, &line,
+                            sizeof(line)) == (int64_t)sizeof(line) &&
+           line == record->first_line;
+}
+
+/* The same for a text that may be missing in the record. */
+static int64_t code_text(struct trace *trace, const struct sampled *process,
+                         const struct sampler_code *record, const struct code_part *part)
+{
+    size_t size = process->interpreter.runtime.offsets.unicode_compact_data;
+    if (part->size > 0 || !is_same_code(process, record))
+        return code_rest_string(trace, process, record->code, part);
+    uint8_t *header = read_whole(process, record->code, part, 0, size);
+    const struct code_part read = {part->field, header, header ? size : 0};
+    int64_t string = code_rest_string(trace, process, record->code, &read);
+    free(header);
     return string;
 }
 
@@ -481,8 +506,8 @@ static int64_t read_label(struct trace *trace, const struct sampled *process,
                                                                           : o->code_qualname,
                                    bytes, record->name_size};
     const struct code_part file = {o->code_filename, bytes + record->name_size, record->file_size};
-    int64_t text = code_rest_string(trace, process, record->code, &name);
-    int64_t path = code_rest_string(trace, process, record->code, &file);
+    int64_t text = code_text(trace, process, record, &name);
+    int64_t path = code_text(trace, process, record, &file);
     if (text <= 0 || path < 0)
         return text <= 0 ? text : path;
     return trace_python_label(trace, (uint32_t)text, (uint32_t)path, record->first_line);

@@ -314,6 +314,7 @@ struct long_text {
 
 static struct {
     uint64_t name, file, lines;
+    int32_t first_line;
 } long_code;
 
 static struct long_text long_name, long_file;
@@ -335,6 +336,7 @@ static void make_long_code(char last)
     long_code.name = (uintptr_t)&long_name;
     long_code.file = (uintptr_t)&long_file;
     long_code.lines = (uintptr_t)&long_lines;
+    long_code.first_line = 10;
 }
 
 static const struct frame *tell_long_code(struct code_names *codes, struct trace *trace,
@@ -365,18 +367,51 @@ static const struct frame *tell_long_code(struct code_names *codes, struct trace
     return stacks_get_frame(trace_stacks_get(trace), (uint32_t)frame);
 }
 
-TEST(what_a_record_has_no_room_for_is_read_from_the_process)
+/* This process, as one with the long code object. */
+static struct sampled long_process(void)
 {
-    struct code_names codes = {0};
-    struct trace *trace = trace_create();
     struct sampled process = {.pid = getpid(), .family = 1, .interpreter.state = INTERPRETER_FOUND};
     process.interpreter.runtime.offsets = *python_offsets_table(0x0309);
     struct python_offsets *offsets = &process.interpreter.runtime.offsets;
     offsets->code_name = 0;
     offsets->code_filename = 8;
     offsets->code_lines = 16;
+    offsets->code_first_line = 24;
     offsets->bytes_size = 16;
     offsets->bytes_data = 24;
+    return process;
+}
+
+TEST(names_on_pages_that_were_not_in_memory_are_read_from_the_process)
+{
+    struct code_names codes = {0};
+    struct trace *trace = trace_create();
+    struct sampled process = long_process();
+    struct sampler_code record = {
+        .head = {.kind = SAMPLER_CODE, .size = sizeof(record), .pid = process.pid},
+        .code = (uintptr_t)&long_code,
+        .key = 7,
+        .first_line = 10};
+    struct sampler_python place = {.code = (uintptr_t)&long_code, .key = 7};
+    make_long_code('a');
+    CHECK_INT(code_names_add(&codes, trace, &process, &record), 0);
+    int64_t frame = code_names_frame(&codes, trace, &process, &place);
+    CHECK(frame > 0);
+    const struct stacks *stacks = trace_stacks_get(trace);
+    uint32_t label = stacks_get_frame(stacks, (uint32_t)frame)->label;
+    CHECK_INT(trace_string(trace, stacks_get_label(stacks, label)->text)->length, LONG_NAME);
+    long_code.first_line = 11; /* another function */
+    CHECK_INT(code_names_add(&codes, trace, &process, &record), 0);
+    CHECK_INT(code_names_frame(&codes, trace, &process, &place), 0);
+    code_names_fini(&codes);
+    trace_destroy(trace);
+}
+
+TEST(what_a_record_has_no_room_for_is_read_from_the_process)
+{
+    struct code_names codes = {0};
+    struct trace *trace = trace_create();
+    struct sampled process = long_process();
     make_long_code('a');
     const struct frame *first = tell_long_code(&codes, trace, &process, 2500);
     uint32_t label = first->label;
