@@ -8,11 +8,13 @@
 
 #include "annot_places.h"
 #include "clock_now.h"
+#include "elf_file.h"
 #include "proc_info.h"
 #include "refusals.h"
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -357,6 +359,24 @@ static int take_in(struct places *places, const struct stranger *stranger,
     return error == -ENOMEM || error == 0 ? error : refuse(places, stranger, error);
 }
 
+/* True if libannot is linked into the program itself, which has the note of its anchor then. */
+static bool has_note(int32_t pid)
+{
+    char path[64];
+    struct elf_file *file;
+    struct elf_section note;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int error = fd < 0 ? -errno : elf_file_open(fd, &file);
+    if (fd >= 0)
+        close(fd);
+    if (error != 0)
+        return false;
+    bool found = elf_file_section(file, ".note.annot", &note);
+    elf_file_close(file);
+    return found;
+}
+
 /* 1: final; 0: look again; -ENOMEM. */
 static int look(struct places *places, struct stranger *stranger, int64_t now_ns)
 {
@@ -373,6 +393,8 @@ static int look(struct places *places, struct stranger *stranger, int64_t now_ns
     }
     if (error != 0)
         return error == -ENOMEM ? error : 0;
+    if (target.state == TARGET_PLAIN && has_note(stranger->pid))
+        target.state = TARGET_SHUT;
     stranger->state = target.state;
     memcpy(stranger->comm, target.comm, sizeof(stranger->comm));
     if (target.state != TARGET_READY)

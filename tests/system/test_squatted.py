@@ -172,6 +172,48 @@ def record_in_the_runtime_directory(home):
     equal(os.listdir(runtime), [], "what is left in the runtime directory")
 
 
+STATIC = """
+#include <annot/annot.h>
+#include <unistd.h>
+
+int main(void)
+{
+    for (int i = 0; i < 20; i++) {
+        annot_push("step");
+        usleep(50000);
+        annot_pop();
+    }
+    return 0;
+}
+"""
+
+
+def static_program(home):
+    """A program with libannot's archive; skips where it cannot be linked."""
+    source, made = home.work / "static.c", home.work / "static"
+    archive = pathlib.Path(ANNOT).parents[1] / "libannot" / "libannot.a"
+    include = pathlib.Path(__file__).parents[2] / "libannot" / "include"
+    source.write_text(STATIC)
+    done = subprocess.run(["gcc", "-static", f"-I{include}", source, "-o", made, archive],
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Skip("no static program can be linked")
+    return made
+
+
+@squat_case
+def a_static_program_without_a_place_is_named(home):
+    """It has neither libannot's file nor, with an empty environment, a recording to report to."""
+    static, runtime = static_program(home), home.work / "runtime"
+    runtime.mkdir(mode=0o700)
+    home.environment["XDG_RUNTIME_DIR"] = str(runtime)
+    with squatted(*PLACES):
+        result = home.record("env", "-i", static).ok()
+        check("nothing lost" not in result.err_text, result.err_text)
+        reasons = [refusal["reason"] for refusal in home.dump(result.path).refusals]
+        equal(reasons, ["it found no directory to meet annot in"], "refusals")
+
+
 @squat_case
 def without_any_place_it_is_said_and_the_program_runs(home):
     with squatted(*PLACES):
