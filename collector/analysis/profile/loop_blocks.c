@@ -12,6 +12,9 @@
 /* A task that continues later than this after a turn was not kept waiting by it. */
 enum { LOOP_AFTER_NS = 20000000 };
 
+/* Resolution of the clock of turns; much shorter than a turn. */
+enum { LOOP_CLOCK_NS = 10000000 };
+
 /* A moment of a thread: it ran at `begin_ns`, or was blocked from then on and runnable after
  * that. */
 struct moment {
@@ -21,11 +24,12 @@ struct moment {
     uint8_t reason; /* enum wait_reason */
 };
 
-/* A long turn. */
+/* A long turn. A turn of a loop that ran inside of it has its own time. */
 struct block {
     int64_t begin_ns, end_ns;
     uint32_t thread, others; /* tasks that continued right after it */
     uint64_t ready_ns;
+    uint64_t inner_ns; /* long turns inside of it */
 };
 
 /* The time of a block's thread at one stack. */
@@ -37,7 +41,8 @@ struct part {
 
 /* A thread and its turns. */
 struct loop {
-    VEC(uint32_t) blocks; /* in order of time */
+    VEC(uint32_t) blocks; /* in order of their ends; they nest or are apart */
+    int64_t longest_ns;
     VEC(struct moment) recent;
     uint32_t recent_next; /* the oldest, if there are LOOP_RECENT */
 };
@@ -104,19 +109,9 @@ static uint64_t overlap_ns(const struct block *block, int64_t begin_ns, uint64_t
     return to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
 }
 
-static int join(struct loop_blocks *blocks, uint32_t index, const struct moment *moment)
+static struct block *block_at(const struct loop_blocks *blocks, const struct loop *loop, size_t at)
 {
-    struct block *block = &blocks->blocks.items[index];
-    bool ran = moment->begin_ns > block->begin_ns && moment->begin_ns <= block->end_ns;
-    int64_t ready_from_ns = moment->begin_ns + (int64_t)moment->blocked_ns;
-    struct part part = {.block = index,
-                        .row = moment->stack,
-                        .reason = moment->reason,
-                        .cpu_ns = ran ? moment->cpu_ns : 0,
-                        .blocked_ns = overlap_ns(block, moment->begin_ns, moment->blocked_ns)};
-    block->ready_ns += overlap_ns(block, ready_from_ns, moment->ready_ns);
-    bool counts = part.cpu_ns + part.blocked_ns > 0 && blocks->parts.count < LOOP_PARTS_MAX;
-    return counts ? vec_push(&blocks->parts, part) : 0;
+    return &blocks->blocks.items[loop->blocks.items[at]];
 }
 
 /* Returns the index (in the loop's blocks) of its first turn that ends at `time_ns` or later. */
@@ -125,12 +120,62 @@ static size_t find_block(const struct loop_blocks *blocks, const struct loop *lo
     size_t low = 0, high = loop->blocks.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (blocks->blocks.items[loop->blocks.items[middle]].end_ns < time_ns)
+        if (block_at(blocks, loop, middle)->end_ns < time_ns)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The part of the time that is in a turn, but not in turns inside of it. */
+static uint64_t own_overlap_ns(const struct loop_blocks *blocks, const struct loop *loop, size_t at,
+                               int64_t begin_ns, uint64_t length_ns)
+{
+    const struct block *block = block_at(blocks, loop, at);
+    uint64_t overlap = overlap_ns(block, begin_ns, length_ns);
+    int64_t outer_ns = INT64_MAX; /* begin of the last turn directly inside */
+    size_t next = overlap ? find_block(blocks, loop, begin_ns + (int64_t)length_ns) + 1 : 0;
+    for (size_t i = next < at ? next : overlap ? at : 0; i-- > 0;) {
+        const struct block *inner = block_at(blocks, loop, i);
+        if (inner->end_ns <= begin_ns || inner->begin_ns < block->begin_ns)
+            break;
+        if (inner->begin_ns >= outer_ns)
+            continue;
+        overlap -= overlap_ns(inner, begin_ns, length_ns);
+        outer_ns = inner->begin_ns;
+    }
+    return overlap;
+}
+
+/* True if a sample at that time is in the turn, but not in a turn inside of it. */
+static bool ran_in(const struct loop_blocks *blocks, const struct loop *loop, size_t at,
+                   int64_t time_ns)
+{
+    const struct block *block = block_at(blocks, loop, at);
+    size_t first = find_block(blocks, loop, time_ns);
+    bool ran = time_ns > block->begin_ns && time_ns <= block->end_ns;
+    for (size_t i = first; i < at && ran; i++)
+        ran = block_at(blocks, loop, i)->begin_ns >= time_ns;
+    return ran;
+}
+
+static int join(struct loop_blocks *blocks, const struct loop *loop, size_t at,
+                const struct moment *moment)
+{
+    uint32_t index = loop->blocks.items[at];
+    struct block *block = &blocks->blocks.items[index];
+    bool ran = ran_in(blocks, loop, at, moment->begin_ns);
+    int64_t ready_from_ns = moment->begin_ns + (int64_t)moment->blocked_ns;
+    struct part part = {.block = index,
+                        .row = moment->stack,
+                        .reason = moment->reason,
+                        .cpu_ns = ran ? moment->cpu_ns : 0,
+                        .blocked_ns =
+                            own_overlap_ns(blocks, loop, at, moment->begin_ns, moment->blocked_ns)};
+    block->ready_ns += own_overlap_ns(blocks, loop, at, ready_from_ns, moment->ready_ns);
+    bool counts = part.cpu_ns + part.blocked_ns > 0 && blocks->parts.count < LOOP_PARTS_MAX;
+    return counts ? vec_push(&blocks->parts, part) : 0;
 }
 
 static int join_known(struct loop_blocks *blocks, const struct loop *loop,
@@ -139,10 +184,11 @@ static int join_known(struct loop_blocks *blocks, const struct loop *loop,
     int64_t end_ns = moment->begin_ns + (int64_t)(moment->blocked_ns + moment->ready_ns);
     int error = 0;
     for (size_t i = find_block(blocks, loop, moment->begin_ns); i < loop->blocks.count; i++) {
-        uint32_t index = loop->blocks.items[i];
-        if (error || blocks->blocks.items[index].begin_ns > end_ns)
+        const struct block *block = block_at(blocks, loop, i);
+        if (error || block->end_ns - loop->longest_ns > end_ns)
             break;
-        error = join(blocks, index, moment);
+        if (block->begin_ns <= end_ns)
+            error = join(blocks, loop, i, moment);
     }
     return error;
 }
@@ -181,7 +227,24 @@ static int take_sample(struct loop_blocks *blocks, const struct sample *sample)
 
 /* ---- Marks ------------------------------------------------------------------------- */
 
-/* A turn of a nested loop is merged into the outer loop's turn. */
+/* Makes the turn nest with the turns before it, which the coarse clock may have overlapped. */
+static void nest(const struct loop_blocks *blocks, const struct loop *loop, struct block *block)
+{
+    int64_t outer_ns = INT64_MAX;
+    for (size_t i = loop->blocks.count; i-- > 0;) {
+        const struct block *before = block_at(blocks, loop, i);
+        if (before->begin_ns >= outer_ns)
+            continue;
+        if (before->begin_ns < block->begin_ns - LOOP_CLOCK_NS) {
+            block->begin_ns = block->begin_ns > before->end_ns ? block->begin_ns : before->end_ns;
+            return;
+        }
+        outer_ns = before->begin_ns;
+        block->begin_ns = block->begin_ns < outer_ns ? block->begin_ns : outer_ns;
+        block->inner_ns += (uint64_t)(before->end_ns - before->begin_ns);
+    }
+}
+
 static int take_mark(struct loop_blocks *blocks, const struct event *mark,
                      const struct args *values)
 {
@@ -194,17 +257,15 @@ static int take_mark(struct loop_blocks *blocks, const struct event *mark,
     if (ns < LOOP_BLOCK_NS || blocks->blocks.count >= LOOP_BLOCKS_MAX)
         return 0;
     block.begin_ns -= (int64_t)ns;
-    if (loop->blocks.count > 0) {
-        uint32_t last = loop->blocks.items[loop->blocks.count - 1];
-        int64_t last_ns = blocks->blocks.items[last].end_ns;
-        block.begin_ns = block.begin_ns > last_ns ? block.begin_ns : last_ns;
-    }
+    nest(blocks, loop, &block);
+    if (block.end_ns - block.begin_ns > loop->longest_ns)
+        loop->longest_ns = block.end_ns - block.begin_ns;
     uint32_t index = (uint32_t)blocks->blocks.count;
     if (vec_push(&blocks->blocks, block) != 0 || vec_push(&loop->blocks, index) != 0)
         return -ENOMEM;
     int error = 0;
     for (uint32_t i = 0; i < loop->recent.count && !error; i++)
-        error = join(blocks, index, &loop->recent.items[i]);
+        error = join(blocks, loop, loop->blocks.count - 1, &loop->recent.items[i]);
     return error;
 }
 
@@ -250,7 +311,8 @@ struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
 static uint64_t time_of(const struct block *block)
 {
     uint64_t length_ns = (uint64_t)(block->end_ns - block->begin_ns);
-    return length_ns > block->ready_ns ? length_ns - block->ready_ns : 0;
+    uint64_t other_ns = block->ready_ns + block->inner_ns;
+    return length_ns > other_ns ? length_ns - other_ns : 0;
 }
 
 static bool counts(const struct block *block)

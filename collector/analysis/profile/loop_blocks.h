@@ -5,9 +5,9 @@
  * waits of its thread during the turn are attributed to it. A turn does not count if it is short
  * without the time it was runnable but had no processor, or if no task was ready when it ended: a
  * task that awaited something outside of the program (a sleep, a socket; not other tasks) has to
- * continue right after it.
+ * continue right after it. Loops may be nested: a turn lacks the time of long turns inside of it.
  *
- * Memory: 88 bytes a turn, up to LOOP_BLOCKS_MAX; 40 bytes a sample in one, up to LOOP_PARTS_MAX;
+ * Memory: 96 bytes a turn, up to LOOP_BLOCKS_MAX; 40 bytes a sample in one, up to LOOP_PARTS_MAX;
  * further ones are dropped. The last LOOP_RECENT samples of each thread are kept, 48 bytes each, as
  * a turn's samples may come before its mark. Thread-safety: one thread per object. */
 #ifndef ANNOT_LOOP_BLOCKS_H

@@ -112,6 +112,30 @@ static void finish(struct loop_blocks *blocks)
     maker_destroy(maker);
 }
 
+/* A loop that runs inside of a turn of another one: the outer turn keeps the time before and after
+ * the long turn inside. */
+TEST(a_turn_keeps_its_time_around_a_turn_of_a_nested_loop)
+{
+    const struct loop_place *places;
+    make();
+    turn(1000 * MS, 100); /* inside the next one */
+    went_on(1001 * MS, 95, "sleep");
+    turn(1200 * MS, 400);
+    went_on(1201 * MS, 390, "sleep");
+    off(other, 810 * MS, 890 * MS, 890 * MS);
+    off(slow, 905 * MS, 995 * MS, 995 * MS);
+    run(other, 1100 * MS);
+    struct loop_blocks *blocks = read_all();
+    CHECK_INT(loop_blocks_places(blocks, &places), 2);
+    check_place(&places[0], "other", 1, 300, 80);
+    check_place(&places[1], "slow", 1, 100, 90);
+    CHECK_INT(loop_blocks_totals(blocks)->time_ns, 400 * MS);
+    const struct loop_block *each;
+    CHECK_INT(loop_blocks_each(blocks, &each), 2);
+    CHECK_INT(each[0].end_ns - each[0].begin_ns, 400 * MS);
+    finish(blocks);
+}
+
 TEST(turns_count_for_the_function_that_took_most_of_them)
 {
     const struct loop_place *places;
@@ -196,7 +220,7 @@ TEST(a_loop_inside_of_a_loop_counts_once)
     turn(450 * MS, -5);
     turn(460 * MS, 1e300);
     struct loop_blocks *blocks = read_all();
-    CHECK_INT(loop_blocks_totals(blocks)->time_ns, 200 * MS);
+    CHECK_INT(loop_blocks_totals(blocks)->time_ns, 300 * MS);
     finish(blocks);
 }
 
