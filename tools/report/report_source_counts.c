@@ -227,8 +227,8 @@ bool report_counts_source(const struct report *report, const struct report_view 
             continue;
         if (wanted++ == 0)
             fprintf(v.out,
-                    "Lines that were counted: numbers are exact, nothing is sampled. The time of a "
-                    "line is with all that it calls%s.\n",
+                    "Lines that were counted: hits are exact, nothing is sampled. The time of a "
+                    "line is with all that it calls%s;\ntimes include the cost of counting.\n",
                     v.has_self ? ",\nself without functions whose calls are traced or whose lines "
                                  "are counted"
                                : "");

@@ -133,6 +133,7 @@ static void fill_numbers(struct table_row *row, const struct call_function *func
         row_count(row, OFF, off_ns);
         row_count(row, CPU, sum->own_ns - off_ns);
         row->cells[OFF].quiet = off_ns == 0;
+        row->cells[OFF].rough = row->cells[CPU].rough = function->off_moved;
     }
 }
 

@@ -405,6 +405,59 @@ TEST(time_off_the_cpu_is_told_apart)
     finish(calls);
 }
 
+/* Off the CPU for some milliseconds, ready all the time; or waiting. */
+static void was_off(uint32_t stack, int64_t time, int64_t length, bool waits)
+{
+    const struct sample stretch = {.thread = thread,
+                                   .time_ns = time * MS,
+                                   .end_ns = (time + length) * MS,
+                                   .stack = stack,
+                                   .reason = waits ? WAIT_SLEEP : WAIT_PREEMPTED};
+    maker_wait(maker, &stretch, (time + (waits ? length : 0)) * MS);
+}
+
+/* Three quarters of the time of f and g are without a processor. The cost of counting a call of g
+ * is counted as g's, but samples see f. */
+TEST(time_off_the_cpu_of_counted_functions_is_that_of_their_counts)
+{
+    make();
+    uint16_t set = counted_set();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5);
+    counted(set, in_f, 1, 100 * MS);
+    counted(set, in_g, 1000, 300 * MS);
+    for (int i = 0; i < 6; i++)
+        ran(in_f, i * MS);
+    for (int i = 0; i < 4; i++)
+        ran(in_g, i * MS);
+    was_off(in_f, 100, 180, false);
+    was_off(in_g, 300, 120, false);
+    struct calls *calls = read_as(&(struct calls_options){.off_cpu = true});
+    CHECK_INT(find(calls, f)->off_ns, 75 * MS);
+    CHECK_INT(find(calls, g)->off_ns, 225 * MS);
+    CHECK(find(calls, f)->off_moved && find(calls, g)->off_moved);
+    finish(calls);
+}
+
+TEST(time_off_the_cpu_stays_where_counts_and_samples_agree)
+{
+    make();
+    uint16_t set = counted_set();
+    uint32_t in_f = stack_of(0, "f", 1), in_g = stack_of(in_f, "g", 5);
+    uint32_t in_h = stack_of(in_g, "h", 9); /* is not counted: its time is the caller's */
+    counted(set, in_f, 1, 140 * MS);
+    counted(set, in_g, 10, 160 * MS);
+    for (int i = 0; i < 5; i++)
+        ran(in_f, i * MS);
+    ran(in_h, 5 * MS);
+    was_off(in_f, 100, 80, false);
+    was_off(in_h, 300, 150, true);
+    struct calls *calls = read_as(&(struct calls_options){.off_cpu = true});
+    CHECK_INT(find(calls, f)->off_ns, 80 * MS);
+    CHECK_INT(find(calls, g)->off_ns, 150 * MS);
+    CHECK(!find(calls, f)->off_moved && !find(calls, g)->off_moved);
+    finish(calls);
+}
+
 TEST(calls_without_a_path_still_count)
 {
     make();

@@ -55,10 +55,11 @@ void calls_destroy(struct calls *calls)
     map64_free(&calls->coroutine_by_name);
     vec_free(&calls->stops);
     vec_free(&calls->sampled);
+    vec_free(&calls->seen);
     map64_free(&calls->path_by_key);
     map64_free(&calls->lane_by_key);
     map64_free(&calls->function_by_name);
-    map64_free(&calls->off_by_key);
+    wide_map_free(&calls->seen_by_key);
     map64_free(&calls->stop_by_key);
     wide_map_free(&calls->function_by_key);
     wide_map_free(&calls->sampled_by_key);

@@ -48,12 +48,12 @@ struct call_numbers {
 };
 
 struct call_function {
-    uint32_t label;  /* 0: no label; then: */
-    uint32_t name;   /* string */
-    uint32_t group;  /* ordinal of the process or thread */
-    uint8_t sources; /* enum calls_source */
-    uint8_t context; /* enum label_flags of a place; 0: a function */
-    bool off_known;
+    uint32_t label;                         /* 0: no label; then: */
+    uint32_t name;                          /* string */
+    uint32_t group;                         /* ordinal of the process or thread */
+    uint8_t sources;                        /* enum calls_source */
+    uint8_t context;                        /* enum label_flags of a place; 0: a function */
+    bool off_known, off_moved;              /* moved: off_ns is an estimate */
     bool resumed;                           /* a generator or coroutine: single calls are unknown */
     struct call_numbers sum;                /* with estimates */
     uint64_t min_ns, max_ns;                /* of single calls, with callees; max 0: unknown */

@@ -38,6 +38,17 @@ struct call_sampled {
     uint64_t time_ns;
 };
 
+/* Times of samples and stretches. */
+struct call_times {
+    uint64_t cpu_ns, samples, ready_ns, blocked_ns;
+};
+
+/* Those at a stack. */
+struct call_seen {
+    uint32_t group, stack;
+    struct call_times times;
+};
+
 /* Time at which a process stopped counting a function, or resumed. */
 struct call_stop {
     uint32_t process, label;
@@ -62,7 +73,8 @@ struct calls {
     uint32_t last_lane;
     uint32_t *path_of_stack; /* by stack: 1 + path, of one group */
     uint32_t stack_count, stack_group;
-    struct map64 off_by_key; /* group, label: nanoseconds off the CPU */
+    VEC(struct call_seen) seen;
+    struct wide_map seen_by_key;
     VEC(struct call_stop) stops;
     struct map64 stop_by_key; /* process, label: index of the latest */
     VEC(struct call_sampled) sampled;
@@ -105,6 +117,10 @@ int calls_take_sample(struct calls *calls, const struct sample *sample);
 int calls_take_mark(struct calls *calls, const struct item *item);
 /* After calls_add_up: estimates the calls of those functions from samples. 0 or -ENOMEM. */
 int calls_estimate(struct calls *calls);
+
+/* Returns the next Python function of a stack from `*stack` outwards, and sets *stack to its
+ * caller. 0: not found. */
+uint32_t calls_next_python(const struct stacks *stacks, uint32_t *stack);
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls counted in the program, and estimates from samples for functions that it stopped
  * counting. */
-#include "call_sums.h"
+#include "call_sums_off.h"
 
 #include "stacks.h"
 
@@ -115,9 +115,7 @@ static bool is_stopped(const struct calls *calls, uint32_t process, uint32_t lab
     return stop && stop->stopped && stop->since_ns <= time_ns;
 }
 
-/* Returns the next Python function of a stack from `*stack` outwards, and sets *stack to its
- * caller. 0: not found. */
-static uint32_t next_python(const struct stacks *stacks, uint32_t *stack)
+uint32_t calls_next_python(const struct stacks *stacks, uint32_t *stack)
 {
     while (*stack != 0) {
         const struct stack *at = stacks_get_stack(stacks, *stack);
@@ -133,7 +131,7 @@ static int take_cpu(struct calls *calls, const struct sample *sample)
 {
     const struct trace_thread *thread = trace_thread_get(calls->trace, sample->thread);
     uint32_t stack = sample->stack;
-    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
+    uint32_t label = calls_next_python(trace_stacks_get(calls->trace), &stack);
     if (!thread || !is_stopped(calls, thread->process, label, sample->time_ns))
         return 0;
     const struct call_sampled sampled = {calls_group_of(calls, sample->thread), thread->process,
@@ -150,20 +148,7 @@ static int take_cpu(struct calls *calls, const struct sample *sample)
     return wide_map_put(&calls->sampled_by_key, key, calls->sampled.count - 1);
 }
 
-/* ---- Off the CPU ----------------------------------------------------------------------------- */
-
-static int take_stretch(struct calls *calls, const struct sample *sample)
-{
-    const struct off_share off = sample_off_share(trace_sets_get(calls->trace), sample);
-    uint32_t stack = sample->stack;
-    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
-    uint64_t key = calls_key(calls_group_of(calls, sample->thread), label);
-    const uint64_t *found = map64_find(&calls->off_by_key, key);
-    if (label == 0)
-        return 0;
-    return map64_put(&calls->off_by_key, key,
-                     (found ? *found : 0) + off.blocked_ns + off.runnable_ns);
-}
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 int calls_take_sample(struct calls *calls, const struct sample *sample)
 {
@@ -171,9 +156,10 @@ int calls_take_sample(struct calls *calls, const struct sample *sample)
     case SAMPLE_ROLE_CALLS:
         return take_counts(calls, sample);
     case SAMPLE_ROLE_CPU:
-        return calls->stops.count > 0 ? take_cpu(calls, sample) : 0;
+        return calls->stops.count > 0 && take_cpu(calls, sample) != 0 ? -ENOMEM
+                                                                      : calls_see(calls, sample);
     case SAMPLE_ROLE_OFF_CPU:
-        return take_stretch(calls, sample);
+        return calls_see(calls, sample);
     default:
         return 0;
     }
@@ -237,7 +223,7 @@ static uint32_t next_counted(const struct calls *calls, const struct call_sample
 {
     uint32_t label;
     do
-        label = next_python(trace_stacks_get(calls->trace), stack);
+        label = calls_next_python(trace_stacks_get(calls->trace), stack);
     while (label && !has_calls(calls, sampled->group, label) &&
            !is_stopped(calls, sampled->process, label, INT64_MAX));
     return label;
@@ -317,7 +303,7 @@ static int give_callers(const struct estimate *estimate, int64_t callee)
     struct calls *calls = estimate->calls;
     uint32_t stack = estimate->sampled->stack, process = estimate->sampled->process;
     bool stopped = true, innermost = true;
-    next_python(trace_stacks_get(calls->trace), &stack);
+    calls_next_python(trace_stacks_get(calls->trace), &stack);
     for (uint32_t label = next_counted(calls, estimate->sampled, &stack); label && stopped;
          label = next_counted(calls, estimate->sampled, &stack)) {
         int64_t caller = calls_function_of(calls, estimate->sampled->group, label, 0);
@@ -337,7 +323,7 @@ static int estimate_one(struct calls *calls, struct map64 *edges,
 {
     struct estimate estimate = {calls, edges, sampled, sampled->time_ns, 0};
     uint32_t stack = sampled->stack;
-    uint32_t label = next_python(trace_stacks_get(calls->trace), &stack);
+    uint32_t label = calls_next_python(trace_stacks_get(calls->trace), &stack);
     int64_t callee = calls_function_of(calls, sampled->group, label, 0);
     if (callee < 0 || take_from_payer(&estimate) != 0)
         return -ENOMEM;
@@ -345,23 +331,6 @@ static int estimate_one(struct calls *calls, struct map64 *edges,
         return 0;
     give(&estimate, callee);
     return give_callers(&estimate, callee);
-}
-
-/* Sets the time off the CPU of counted functions, by the innermost Python frame of the
- * stretches. */
-static void take_off(struct calls *calls)
-{
-    for (size_t i = 0; i < calls->functions.count; i++) {
-        struct call_function *function = &calls->functions.items[i];
-        const uint64_t *off =
-            map64_find(&calls->off_by_key, calls_key(function->group, function->label));
-        function->off_known = calls->options.off_cpu;
-        if (function->sources & CALLS_EXACT || function->label == 0)
-            continue;
-        function->off_ns = off ? *off : 0;
-        if (function->off_ns > function->sum.own_ns)
-            function->off_ns = function->sum.own_ns;
-    }
 }
 
 /* Marks functions with missing calls: their numbers are estimates, or too low without a sample in
@@ -396,8 +365,7 @@ static void take_given(struct calls *calls)
 int calls_estimate(struct calls *calls)
 {
     struct map64 edges = {0};
-    int error = 0;
-    take_off(calls);
+    int error = calls_place_off(calls);
     find_recording(calls);
     for (size_t i = 0; i < calls->edges.count && !error; i++)
         error = map64_put(
