@@ -21,7 +21,7 @@ static const int64_t ms = 1000000, MiB = 1 << 20;
 struct made {
     uint16_t allocated, freed; /* sets */
     struct sample samples[SAMPLES_MAX];
-    int64_t values[SAMPLES_MAX][2];
+    int64_t values[SAMPLES_MAX][3];
     size_t count;
 };
 
@@ -31,30 +31,47 @@ struct holder {
     int64_t bytes, blocks;
 };
 
+/* Frees have the lifetime of their block as well. */
 static uint16_t add_set(struct maker *maker, const char *name, uint16_t bytes)
 {
-    const struct sample_set set = {.name = maker_string(maker, name),
-                                   .flags = SAMPLE_SET_HEAP,
-                                   .count = 2,
-                                   .types = {bytes, (uint16_t)(bytes + 1)}};
+    const struct sample_set set = {
+        .name = maker_string(maker, name),
+        .flags = SAMPLE_SET_HEAP,
+        .count = bytes == VALUE_TYPE_FREE_BYTES ? 3 : 2,
+        .types = {bytes, (uint16_t)(bytes + 1),
+                  bytes == VALUE_TYPE_FREE_BYTES ? VALUE_TYPE_LIFETIME : VALUE_TYPE_NONE}};
     return (uint16_t)sample_sets_add(trace_sets(maker_trace(maker)), &set);
 }
 
-static void add(struct made *made, const struct holder *holder, uint16_t set, int64_t time_ns)
+static struct sample *add(struct made *made, const struct holder *holder, uint16_t set,
+                          int64_t time_ns)
 {
+    struct sample *sample = &made->samples[made->count];
     int64_t *values = made->values[made->count];
     values[0] = holder->bytes;
     values[1] = holder->blocks;
-    made->samples[made->count++] = (struct sample){.set = set,
-                                                   .time_ns = time_ns,
-                                                   .id = 1,
-                                                   .thread = holder->thread,
-                                                   .stack = holder->stack,
-                                                   .path = holder->path,
-                                                   .native_end = STACK_COMPLETE,
-                                                   .python_end = STACK_COMPLETE,
-                                                   .values = values,
-                                                   .value_count = 2};
+    made->count++;
+    *sample = (struct sample){.set = set,
+                              .time_ns = time_ns,
+                              .id = 1,
+                              .thread = holder->thread,
+                              .stack = holder->stack,
+                              .path = holder->path,
+                              .native_end = STACK_COMPLETE,
+                              .python_end = STACK_COMPLETE,
+                              .values = values,
+                              .value_count = 2};
+    return sample;
+}
+
+/* A block that is allocated and freed. */
+static void add_freed(struct made *made, const struct holder *holder, int64_t from_ns,
+                      int64_t to_ns)
+{
+    add(made, holder, made->allocated, from_ns);
+    struct sample *freed = add(made, holder, made->freed, to_ns);
+    made->values[made->count - 1][2] = to_ns - from_ns;
+    freed->value_count = 3;
 }
 
 static int by_time(const void *left, const void *right)
@@ -86,13 +103,11 @@ static void add_blocks(struct maker *maker, struct made *made, int times)
     for (int i = 0; i < 40 * times; i++)
         add(made, i % 2 ? &again : &hold, made->allocated, ms + i * ms / 4 / times);
     for (int i = 0; i < 30; i++) {
-        add(made, &churn, made->allocated, 14 * ms + i * 8 * ms / 10);
-        add(made, &churn, made->freed, 14 * ms + i * 8 * ms / 10 + ms / 2);
+        int64_t time_ns = 14 * ms + i * 8 * ms / 10;
+        add_freed(made, &churn, time_ns, time_ns + ms / 2);
     }
-    for (int i = 0; i < 20; i++) {
-        add(made, &cache, made->allocated, 5 * ms + i * ms / 8);
-        add(made, &cache, made->freed, 25 * ms);
-    }
+    for (int i = 0; i < 20; i++)
+        add_freed(made, &cache, 5 * ms + i * ms / 8, 25 * ms);
     for (int i = 0; i < 10; i++)
         add(made, &work, made->allocated, 12 * ms + i);
 }

@@ -163,6 +163,13 @@ def check(recording):
         assert sum(profile.column("inuse_space/bytes")) == 50 << 20, profile.samples
         assert sum(profile.column("peak_space/bytes")) == 72 << 20, profile.samples
         assert sum(profile.column("peak_objects/count")) == 40960 + 5120 + 10 + 16
+        export(recording, path, "--from", "8ms")  # without blocks from before
+        later = Profile(path.read_bytes())
+        held = collections.Counter()
+        for (names, _, _), value in zip(later.samples, later.column("inuse_space/bytes")):
+            held[names[0]] += value
+        assert +held == {"hold": 12 << 20, "work": 10 << 20}, held
+        export(recording, path)
     if recording.stem == "made-sampled":
         check_default(path, "cpu")
     return check_reader(path, recording) if recording.stem == "made-sampled" else None
