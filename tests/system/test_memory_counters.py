@@ -20,7 +20,7 @@ LOG = """
 import os, time, sys
 kept = []
 def log(held):
-    time.sleep(0.3)  # longer than a round of the collector
+    time.sleep(0.5)  # longer than some rounds of the collector
     rss = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
     print(os.getpid(), time.clock_gettime_ns(time.CLOCK_MONOTONIC), held, rss, flush=True)
 """

@@ -489,13 +489,13 @@ def memory_of_a_command(home):
     path = home.work / "program.py"
     path.write_text("""
 import time
-def hold(): return [bytes(1 << 20) for _ in range(200)]
+def hold(): return [bytes(16 << 20) for _ in range(12)]  # each is sampled
 kept = hold()
 while True: time.sleep(0.05)
 """)
     top = Top(home, "--memory", "-i", "300ms", "--", sys.executable, path, columns=80)
-    top.until(r"heap live.*\n(.*\n)*.*(199|20\d)\.\d MiB .*hold", "live bytes of a function")
-    top.type("4", r"heap live.*\n.*20\d\.\d MiB", "live bytes of a process")
+    top.until(r"heap live.*\n(.*\n)*.*192\.0 MiB .*hold", "live bytes of a function")
+    top.type("4", r"heap live.*\n.*19\d\.\d MiB", "live bytes of a process")
     check(not top.screen.wide, f"too wide: {top.screen.wide[:1]}")
     top.type("q").finish().restored()
     top.kill()
