@@ -374,6 +374,13 @@ void maker_finish(struct maker *maker, int64_t time)
         trace_thread(maker->trace, i)->revision++;
 }
 
+/* Counters of the collector come in a declared stream. */
+static bool is_late(const struct maker *maker, const struct event *event)
+{
+    return event->kind == EVENT_COUNTER && event->scope != 0 &&
+           trace_scope(maker->trace, event->scope)->observer == OBSERVER_MEMORY;
+}
+
 int maker_next(void *context, struct event_batch *ret_batch)
 {
     struct maker *maker = context;
@@ -383,14 +390,17 @@ int maker_next(void *context, struct event_batch *ret_batch)
         return 0;
     }
     const struct event *first = &maker->events.items[begin];
+    bool late = is_late(maker, first);
     while (end < maker->events.count && end - begin < BATCH_EVENTS_MAX &&
-           maker->events.items[end].thread == first->thread)
+           maker->events.items[end].thread == first->thread &&
+           is_late(maker, &maker->events.items[end]) == late)
         end++;
     maker->next = end;
     *ret_batch = (struct event_batch){.thread = first->thread,
                                       .count = (uint32_t)(end - begin),
                                       .events = first,
-                                      .args = maker->args.items};
+                                      .args = maker->args.items,
+                                      .late = late};
     return 1;
 }
 

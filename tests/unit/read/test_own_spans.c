@@ -147,3 +147,51 @@ TEST(a_lost_begin_ends_no_span)
     add_span(thread, 20, 80, "read");
     check_all(0, "load/read 20-80 self 60, load 10-90 self 20");
 }
+
+/* ---- Counters of the collector --------------------------------------------------------------- */
+
+static void add_counter(uint32_t thread, int64_t time, int64_t value)
+{
+    const struct scope scope = {.observer = OBSERVER_MEMORY};
+    maker_event(maker,
+                &(struct event){.kind = EVENT_COUNTER,
+                                .thread = thread,
+                                .time_ns = time,
+                                .name = maker_string(maker, "RSS"),
+                                .scope = (uint32_t)trace_scope_add(maker_trace(maker), &scope),
+                                .value_kind = VALUE_INT64,
+                                .value = {.int64 = value}});
+}
+
+/* "7 at 20" */
+static int take_counter(void *context, const struct item *item)
+{
+    size_t length = strlen(told);
+    (void)context;
+    if (item->kind == ITEM_COUNTER)
+        snprintf(told + length, sizeof(told) - length, "%s%d at %d", length ? ", " : "",
+                 (int)item->event->value.int64, (int)(item->event->time_ns - MAKER_BEGIN_NS));
+    return 0;
+}
+
+TEST(late_counters_are_in_order_of_time_and_move_no_range)
+{
+    const struct sink sink = {take_counter, NULL, WANT_EVENTS};
+    uint32_t thread = begin();
+    add_counter(thread, 40, 4);
+    maker_push(maker, thread, 10, "load");
+    maker_push(maker, thread, 30, "hook");
+    maker_pop(maker, thread, 35);
+    maker_pop(maker, thread, 60);
+    add_counter(thread, 20, 2);
+    add_span(thread, 15, 50, "read");
+    add_counter(thread, 55, 5);
+    maker_finish(maker, 1000);
+    check(0, 0, "load/read/hook 30-35 self 5, load/read 15-50 self 30, load 10-60 self 15");
+    struct pass_source source = maker_pass_source(maker);
+    maker_rewind(maker);
+    told[0] = 0;
+    CHECK_INT(pass_read(&source, &PASS_SELECT_ALL, &sink, 1), 0);
+    CHECK_STR(told, "2 at 20, 4 at 40, 5 at 55");
+    maker_destroy(maker);
+}
