@@ -67,7 +67,7 @@ static int count_descriptors(void)
     return count;
 }
 
-/* Timeouts are for hanging tests: a test that runs on idle processors only may wait long for one. */
+/* Timeouts are for hanging tests: one that runs on idle processors only may wait long for one. */
 static unsigned patience(void)
 {
     const char *text = getenv("TEST_PATIENCE");
