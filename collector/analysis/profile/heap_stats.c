@@ -97,7 +97,7 @@ struct heap_stats *heap_stats_create(const struct trace *trace)
         return NULL;
     stats->trace = trace;
     stats->at_ns = trace_heap_window(trace)->at_ns;
-    stats->totals.exact = true;
+    stats->totals.exact = stats->totals.counted = true;
     if (find_ends(stats) == 0)
         return stats;
     heap_stats_destroy(stats);
@@ -318,7 +318,7 @@ static int take(void *context, const struct item *item)
     const struct sample *sample = item->sample;
     const struct sample_sets *sets = trace_sets_get(stats->trace);
     const struct sample_set *set = sample_set_get(sets, sample->set);
-    int64_t born_ns = sample->time_ns - sample_value(sets, sample, VALUE_TYPE_LIFETIME);
+    int64_t born_ns = sample_order_ns(sample) - sample_value(sets, sample, VALUE_TYPE_LIFETIME);
     if (item->kind != ITEM_SAMPLE || !(set->flags & SAMPLE_SET_HEAP) ||
         born_ns < trace_heap_window(stats->trace)->from_ns)
         return 0;
@@ -336,8 +336,9 @@ static int take(void *context, const struct item *item)
     add_sums(&stats->totals.sums, allocated, objects, temporary, variance);
     stats->totals.samples += allocated > 0;
     stats->totals.exact &= (set->flags & SAMPLE_SET_EXACT) != 0;
+    stats->totals.counted &= set->flags & SAMPLE_SET_EXACT && set->flags & SAMPLE_SET_INTERVAL;
     stats->totals.has_lifetimes |= sample_set_index(set, VALUE_TYPE_LIFETIME) >= 0;
-    const struct change change = {sample->time_ns, allocated - freed,
+    const struct change change = {sample_order_ns(sample), allocated - freed,
                                   allocated ? variance : -variance, (uint32_t)index, sample->path};
     int error = vec_push(&stats->changes, change);
     if (!error && stats->changes.count == CHANGES_MAX)

@@ -41,6 +41,7 @@ struct heap_totals {
     int64_t peak_ns;
     uint32_t peak_path; /* open ranges of the allocation that made the peak; 0: outside of ranges */
     bool exact;         /* no number is an estimate */
+    bool counted;       /* the samples are sums of all blocks */
     bool has_lifetimes; /* temporary blocks are known */
 };
 

@@ -108,8 +108,8 @@ static int64_t held_bytes(const struct trace *trace, const struct sample *sample
     int64_t from_ns = trace_heap_window(trace)->from_ns;
     int64_t end_ns = at_ns && thread ? trace_process_get(trace, thread->process)->end_ns : 0;
     int64_t lifetime_ns = sample_value(sets, sample, VALUE_TYPE_LIFETIME);
-    if ((at_ns && sample->time_ns > at_ns) || (end_ns > 0 && end_ns <= at_ns) ||
-        sample->time_ns - lifetime_ns < from_ns)
+    if ((at_ns && sample_order_ns(sample) > at_ns) || (end_ns > 0 && end_ns <= at_ns) ||
+        sample_order_ns(sample) - lifetime_ns < from_ns)
         return 0;
     return sample_value(sets, sample, VALUE_TYPE_ALLOC_BYTES) -
            sample_value(sets, sample, VALUE_TYPE_FREE_BYTES);

@@ -63,15 +63,23 @@ static const struct table_column columns[] = {
     [LABEL] = {.name = "label", .type = COLUMN_TEXT},
 };
 
+/* Counted blocks have no deviations, and no known lifetimes. */
+static void put_estimates(struct table_row *row, const struct heap_row *of,
+                          const struct heap_totals *totals)
+{
+    if (totals->counted)
+        return;
+    row_count(row, TEMPORARY, of->temporary);
+    row_count(row, PEAK_DEVIATION, (uint64_t)sqrt(of->peak_variance));
+    row_count(row, HELD_DEVIATION, (uint64_t)sqrt(of->held_variance));
+    row_count(row, ALLOCATED_DEVIATION, (uint64_t)sqrt(of->allocated_variance));
+}
+
 static void put_sums(struct table_row *row, const struct heap_row *of)
 {
     row_count(row, PEAK, (uint64_t)of->peak);
-    row_count(row, PEAK_DEVIATION, (uint64_t)sqrt(of->peak_variance));
     row_count(row, HELD, (uint64_t)of->held);
-    row_count(row, HELD_DEVIATION, (uint64_t)sqrt(of->held_variance));
     row_count(row, ALLOCATED, of->allocated);
-    row_count(row, ALLOCATED_DEVIATION, (uint64_t)sqrt(of->allocated_variance));
-    row_count(row, TEMPORARY, of->temporary);
     row_count(row, BLOCKS, of->objects);
 }
 
@@ -81,7 +89,9 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     const struct heap_row *rows;
     heap_stats_rows(report->heap, &rows);
     const struct heap_row *of = &rows[index];
-    char name[512] = "(stack not sampled)", location[512] = "", process[512];
+    const struct heap_totals *totals = heap_stats_totals(report->heap);
+    char name[512], location[512] = "", process[512];
+    snprintf(name, sizeof(name), totals->counted ? "(no function)" : "(stack not sampled)");
     if (of->label) {
         code_name(report->trace, of->label, name, sizeof(name));
         code_location(report->trace, of->label, of->line, location, sizeof(location));
@@ -96,6 +106,7 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
         text_format(&label, " (%s)", location);
     row_text(row, LABEL, process);
     put_sums(row, of);
+    put_estimates(row, of, totals);
 }
 
 /* "memory: peak 104.6 MiB after 1.82 s, 1.07 GiB allocated; from 2,031 samples" */
@@ -111,8 +122,11 @@ static int set_title(const struct report *report, struct table *table)
     if (at_ns)
         text_format(&text, ", held %s after %s", number_size((uint64_t)totals->sums.held, size),
                     number_time_plain((uint64_t)(at_ns - begin_ns), time));
-    text_format(&text, ", %s allocated; from %llu samples",
-                number_size(totals->sums.allocated, size), (unsigned long long)totals->samples);
+    text_format(&text, ", %s allocated; ", number_size(totals->sums.allocated, size));
+    if (totals->counted)
+        text_format(&text, "each block counted");
+    else
+        text_format(&text, "from %llu samples", (unsigned long long)totals->samples);
     return report_plain_title(table, title);
 }
 
@@ -187,9 +201,11 @@ static void fill_process(const struct table *table, uint64_t index, struct table
     row_count(row, OWN_PEAK_TIME, (uint64_t)(of->peak_ns > begin_ns ? of->peak_ns - begin_ns : 0));
     row_count(row, AT_PEAK, (uint64_t)of->sums.peak);
     row_count(row, LEFT, (uint64_t)of->sums.held);
-    row_count(row, LEFT_DEVIATION, (uint64_t)sqrt(of->sums.held_variance));
+    if (!heap_stats_totals(report->heap)->counted)
+        row_count(row, LEFT_DEVIATION, (uint64_t)sqrt(of->sums.held_variance));
     row_count(row, TOTAL, of->sums.allocated);
-    row_count(row, SOON, of->sums.temporary);
+    if (!heap_stats_totals(report->heap)->counted)
+        row_count(row, SOON, of->sums.temporary);
     row_count(row, COUNT, of->sums.objects);
     trace_process_end_label(report->trace, of->sums.process, text, sizeof(text));
     row_text(row, END, text);

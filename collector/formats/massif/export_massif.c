@@ -104,7 +104,7 @@ static int take(void *state, const struct item *item)
     int64_t at_peak = export_heap_at(s->trace, item->sample, HEAP_PEAK).bytes;
     if (bytes == 0 || !thread)
         return 0;
-    s->steps[step_of(s, item->sample->time_ns)] += bytes;
+    s->steps[step_of(s, sample_order_ns(item->sample))] += bytes;
     s->held[thread->process] += bytes;
     s->peak += at_peak;
     return at_peak ? add_at_peak(s, item->sample->stack, at_peak) : 0;
