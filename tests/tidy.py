@@ -44,7 +44,7 @@ EXCEPTIONS = {("tools/open/file_server.c", "parameters"): "a callback of libmicr
 GROUND = ["collector/base", "collector/model"]
 RECORDING = ["collector/recording/" + name for name in ("store", "read", "rows")]
 MACHINE = ["collector/machine/" + name for name in ("elf", "unwind", "symbol", "python")]
-SESSION = ["collector/live/" + name for name in ("lives", "intake", "sample")]
+SESSION = ["collector/live/" + name for name in ("lives", "intake", "sample", "heaps")]
 LIVE = ["libannot/wire", *GROUND, *RECORDING, *MACHINE, *SESSION]
 INCLUDES = {
     "libannot/include/annot": [],
@@ -52,6 +52,7 @@ INCLUDES = {
     "libannot/src": ["libannot/wire", "libannot/include/annot"],
     "libannot/inject": ["libannot/include/annot", "libannot/src", "libannot/wire"],
     "libannot/gpu": ["libannot/include/annot"],
+    "libannot/heap": ["libannot/wire", "collector/machine/python", *GROUND],
     # The interpreter's layout at compile time, for the sampler.
     # And the reader of recordings, for pyannot.read.
     "pyannot": ["libannot/include/annot", "collector/machine/python", "collector/analysis/profile",
@@ -73,6 +74,7 @@ INCLUDES = {
     "collector/live/sample/bpf": ["libannot/wire", "collector/live/sample",
                                   "collector/machine/unwind", "collector/machine/python",
                                   "collector/model"],
+    "collector/live/heaps": LIVE,
     "collector/live/look": LIVE,
     "collector/live": LIVE,
     "collector/analysis/profile": [*RECORDING, *GROUND],

@@ -10,6 +10,8 @@
  * Threads: heap_python_v1 alone, with the GIL; the allocators, any. */
 #include "heap_python.h"
 
+#include "heap_exact.h"
+#include "heap_frames.h"
 #include "heap_next.h"
 #include "heap_sample.h"
 
@@ -167,6 +169,82 @@ static void watch_other(int domain, const struct python_allocator *other)
     PyMem_SetAllocator(domain, &watched);
 }
 
+/* ---- Exact: any allocator -------------------------------------------------------------------- */
+
+/* Large objects reach malloc, which does not count them again. */
+static void *exact_malloc(void *context, size_t size)
+{
+    const struct python_allocator *other = context;
+    bool state = heap_exact_pause();
+    void *object = other->malloc(other->context, heap_exact_size(size));
+    heap_exact_resume(state);
+    heap_exact_add(object, size, NULL);
+    return object;
+}
+
+static void *exact_calloc(void *context, size_t count, size_t size)
+{
+    const struct python_allocator *other = context;
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return other->calloc(other->context, count, size);
+    bool state = heap_exact_pause();
+    void *object = other->calloc(other->context, 1, heap_exact_size(bytes));
+    heap_exact_resume(state);
+    heap_exact_add(object, bytes, NULL);
+    return object;
+}
+
+static void *exact_realloc(void *context, void *object, size_t size)
+{
+    const struct python_allocator *other = context;
+    struct heap_block entry = heap_exact_forget(object);
+    bool state = heap_exact_pause();
+    void *moved = other->realloc(other->context, object, heap_exact_size(size));
+    heap_exact_resume(state);
+    if (moved)
+        heap_exact_report(&entry);
+    else
+        heap_exact_put_back(object, &entry);
+    heap_exact_add(moved, size, NULL);
+    return moved;
+}
+
+static void exact_free(void *context, void *object)
+{
+    const struct python_allocator *other = context;
+    heap_exact_free(object);
+    other->free(other->context, object);
+}
+
+static void count_other(int domain, const struct python_allocator *other)
+{
+    struct python_allocator watched = {&others[domain], exact_malloc, exact_calloc, exact_realloc,
+                                       exact_free};
+    others[domain] = *other;
+    PyMem_SetAllocator(domain, &watched);
+}
+
+/* True if malloc counts a small object already. */
+static bool is_counted(const struct python_allocator *allocator)
+{
+    enum { SIZE = 24 };
+
+    void *object = allocator->malloc(allocator->context, SIZE);
+    bool found = object && heap_shadow_has(object);
+    allocator->free(allocator->context, object);
+    return found;
+}
+
+static void begin_exact(const struct python_allocator allocators[DOMAIN_OBJ + 1])
+{
+    heap_frames_begin();
+    if (is_counted(&allocators[DOMAIN_OBJ]))
+        return;
+    for (int domain = DOMAIN_MEM; domain <= DOMAIN_OBJ; domain++)
+        count_other(domain, &allocators[domain]);
+}
+
 /* ---- Which one it is ------------------------------------------------------------------------- */
 
 /* Whether a small object's memory comes from malloc: then a count of bytes until the next sample is
@@ -206,6 +284,10 @@ void annot_heap_python_v1(void)
         return;
     for (int domain = DOMAIN_MEM; domain <= DOMAIN_OBJ; domain++)
         PyMem_GetAllocator(domain, &allocators[domain]);
+    if (heap_exact_is_on) {
+        begin_exact(allocators);
+        return;
+    }
     if (reaches_malloc(&allocators[DOMAIN_OBJ]))
         return;
     pymalloc = allocators[DOMAIN_OBJ];

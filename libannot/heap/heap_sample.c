@@ -2,6 +2,8 @@
 /* Implements heap_sample.h. */
 #include "heap_sample.h"
 
+#include "heap_exact.h"
+#include "heap_places.h"
 #include "heap_probe.h"
 
 __thread struct heap_thread heap_thread;
@@ -19,6 +21,8 @@ void heap_sample_begin(uint64_t rate)
 
 void annot_heap_end_v1(void)
 {
+    if (heap_exact_is_on)
+        heap_places_end();
     atomic_store_explicit(&is_ended, true, memory_order_relaxed);
     atomic_store_explicit(&sample_rate, 0, memory_order_relaxed);
 }

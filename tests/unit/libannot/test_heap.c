@@ -2,6 +2,7 @@
 /* The parts of libannot-heap: distances and weights of samples, the table of live blocks. */
 #include "heap_draw.h"
 #include "heap_live.h"
+#include "heap_shadow.h"
 #include "test.h"
 
 #include <math.h>
@@ -93,4 +94,65 @@ TEST(threads_keep_their_blocks)
         pthread_join(threads[i], &wrong);
         CHECK(wrong == NULL);
     }
+}
+
+/* ---- Every block ----------------------------------------------------------------------------- */
+
+static void put(char *block, uint32_t place, uint64_t size)
+{
+    const struct heap_block entry = {.place = place, .size = size};
+    CHECK(heap_shadow_put(block, &entry));
+}
+
+static void check_taken(const char *block, uint32_t place, uint64_t size)
+{
+    struct heap_block entry = heap_shadow_take(block);
+    CHECK_INT(entry.place, place);
+    CHECK_INT(entry.size, size);
+    CHECK(!heap_shadow_has(block));
+}
+
+TEST(the_shadow_keeps_every_place_and_size)
+{
+    static const uint64_t sizes[] = {0, 1, 4094, 4095, 4096, UINT32_MAX, UINT64_C(1) << 40};
+    char *const base = (char *)UINT64_C(0x7f1234000000);
+    CHECK(heap_shadow_begin());
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        put(base + i * 4096, (uint32_t)i + 1, sizes[i]);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        check_taken(base + i * 4096, (uint32_t)i + 1, sizes[i]);
+    put(base, (1u << 19) - 1, 100);
+    check_taken(base, (1u << 19) - 1, 100);
+    check_taken(base, 0, 0);
+    check_taken(NULL, 0, 0);
+}
+
+TEST(the_words_of_a_large_size_are_free_again)
+{
+    char *const base = (char *)UINT64_C(0x7f0000000000);
+    CHECK(heap_shadow_begin());
+    put(base, 7, UINT64_C(0x1234567890));
+    check_taken(base, 7, UINT64_C(0x1234567890));
+    for (int i = 0; i < 4; i++)
+        CHECK(!heap_shadow_has(base + 16 * i));
+    /* A block that begins in one region's last bytes continues in the next one. */
+    put(base + (1 << 26) - 16, 8, 1 << 20);
+    check_taken(base + (1 << 26) - 16, 8, 1 << 20);
+}
+
+TEST(neighbours_of_sixteen_bytes_and_code_are_kept_apart)
+{
+    char *const base = (char *)UINT64_C(0x550000000000);
+    CHECK(heap_shadow_begin());
+    for (uint32_t i = 0; i < 1000; i++)
+        put(base + (size_t)i * 16, i + 1, i);
+    heap_shadow_mark_code(base + 160);
+    heap_shadow_mark_code(base - 16);
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct heap_block entry = heap_shadow_take(base + (size_t)i * 16);
+        CHECK_INT(entry.place, i + 1);
+        CHECK_INT(entry.size, i);
+        CHECK_INT(entry.is_code, i == 10);
+    }
+    CHECK(!heap_shadow_has(base - 16));
 }
