@@ -15,6 +15,7 @@
 #include "collector_sources.h"
 #include "collector_writing.h"
 #include "drain.h"
+#include "heaps.h"
 #include "intake.h"
 #include "proc_info.h"
 #include "refusals.h"
@@ -58,6 +59,7 @@ struct collector {
     struct lives *lives;
     struct sampling sampling;
     struct writing writing;
+    struct heaps *heaps; /* NULL: programs do not count their allocations */
     struct function_names functions;
     bool no_source, completed, gate_open;
     struct collector_filter filter;
@@ -213,6 +215,22 @@ static int make_intake(struct collector *collector)
     return error;
 }
 
+static int make_heaps(struct collector *collector, const struct collector_options *options)
+{
+    bool has_sink = collector->sink.samples;
+    const struct heaps_options heaps = {
+        .directory = &collector->directory,
+        .trace = collector->trace,
+        .lives = collector->lives,
+        .session_id = collector->session.id,
+        .samples = has_sink ? collector->sink.samples : writing_add_samples,
+        .context = has_sink ? collector->sink.context : collector->writer,
+    };
+    if (options->heap_exact && !(collector->heaps = heaps_create(&heaps)))
+        return -ENOMEM;
+    return 0;
+}
+
 static int add_to_epoll(struct collector *collector, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -274,6 +292,8 @@ static int make_parts(struct collector *collector, const struct collector_option
     code = code == 0 ? described : code;
     if (code == 0)
         code = make_intake(collector);
+    if (code == 0)
+        code = make_heaps(collector, options);
     if (code == 0)
         code = make_sampling(collector, options);
     if (code == 0)
@@ -361,6 +381,7 @@ void collector_destroy(struct collector *collector)
     sampling_fini(&collector->sampling);
     if (collector->epoll_fd >= 0)
         close(collector->epoll_fd);
+    heaps_destroy(collector->heaps);
     intake_destroy(collector->intake);
     places_fini(&collector->places);
     function_names_fini(&collector->functions);
@@ -381,6 +402,11 @@ void collector_remove_output(const struct collector *collector)
 const char *collector_session_text(const struct collector *collector)
 {
     return collector->session_text;
+}
+
+const char *collector_directory(const struct collector *collector)
+{
+    return collector->directory.path;
 }
 
 int collector_open_gate(struct collector *collector)
@@ -453,6 +479,8 @@ static int64_t take_all(struct collector *collector, int64_t now_ns, bool partia
     int64_t bytes = error == 0 ? intake_step(collector->intake, partial) : error;
     collector_filter_confirm(&collector->filter);
     error = bytes < 0 ? (int)bytes : sampling_step(&collector->sampling, &collector->session);
+    if (error == 0 && collector->heaps)
+        error = heaps_step(collector->heaps, now_ns, collector->writing.sealed + 1);
     if (error == 0)
         error = lives_read_titles(collector->lives, now_ns);
     if (error == 0)
@@ -473,6 +501,8 @@ int collector_step(struct collector *collector)
     int64_t now_ns = clock_now_ns(), bytes = 0;
     bool partial = now_ns >= collector->next_partial_ns;
     int error = writing_look(&collector->writing);
+    if (collector->heaps)
+        heaps_free(collector->heaps, collector->writing.progress.written);
     if (error == 0 && collector->writing.has_room) {
         bytes = take_all(collector, now_ns, partial);
         error = bytes < 0 ? (int)bytes : 0;
@@ -589,6 +619,8 @@ int collector_complete(struct collector *collector)
         error = intake_finish(collector->intake);
         if (error == 0)
             error = sampling_finish(&collector->sampling);
+        if (error == 0 && collector->heaps)
+            error = heaps_finish(collector->heaps, clock_now_ns());
         if (error == 0)
             error = places_poll_refusals(&collector->places, true);
     }
@@ -614,6 +646,8 @@ int collector_finish(struct collector *collector)
         return error;
     }
     intake_free(collector->intake, DRAIN_ALL);
+    if (collector->heaps)
+        heaps_free(collector->heaps, UINT64_MAX);
     sampling_close(&collector->sampling);
     session_file_remove(&collector->directory, &collector->session);
     refusal_pages_sweep(&collector->directory);

@@ -73,6 +73,7 @@ struct collector_options {
     bool overwrite;  /* the recording may exist */
     bool paused;     /* programs do not record before collector_open_gate */
     bool off_cpu;    /* also sample waiting threads */
+    bool heap_exact; /* programs count their allocations: collector_directory */
     bool launches;   /* stacks of launches of GPU work, if it samples */
     bool ranges;     /* collector_add_range will be called */
     bool no_source;  /* leave texts of source files out of the recording */
@@ -96,6 +97,9 @@ const char *collector_session_text(const struct collector *collector);
 
 /* The value for ANNOT_PLACE of the command. */
 const char *collector_place_text(const struct collector *collector);
+
+/* The session's directory, where programs put the counts of their allocations. */
+const char *collector_directory(const struct collector *collector);
 
 /* Lets programs record. Done by collector_create unless it was paused. 0 or -errno. */
 int collector_open_gate(struct collector *collector);

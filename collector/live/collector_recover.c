@@ -4,6 +4,7 @@
  * file, so a recovery that is killed can be repeated. */
 #include "collector_recover.h"
 
+#include "annot_heap.h"
 #include "annot_places.h"
 #include "annot_wire.h"
 #include "clock_map.h"
@@ -13,6 +14,7 @@
 #include "collector_writing.h"
 #include "drain_sums.h"
 #include "file_io.h"
+#include "heaps.h"
 #include "intake.h"
 #include "python_lines.h"
 #include "reader.h"
@@ -47,6 +49,7 @@ struct recovery {
     struct trace *trace;
     struct store_writer *writer;
     struct intake *intake;
+    struct heaps *heaps;
     struct function_names functions;
     struct refusals refusals;
     struct targets gate;            /* empty, but living programs may have to leave */
@@ -144,6 +147,25 @@ static int note_counted(struct recovery *recovery, const struct sample *sample)
     return counted_note(&recovery->counted, sample, kind) != 0 ? -ENOMEM : 1;
 }
 
+static int take_samples(void *context, const struct sample *samples, size_t count)
+{
+    const struct recovery *recovery = context;
+    return store_writer_add_samples(recovery->writer, samples, count);
+}
+
+/* For the recording of the trace, before its samples are read. */
+static int make_heaps(struct recovery *recovery)
+{
+    const struct heaps_options options = {.directory = recovery->directory,
+                                          .trace = recovery->trace,
+                                          .session_id = recovery->session.id,
+                                          .samples = take_samples,
+                                          .context = recovery};
+    heaps_destroy(recovery->heaps);
+    recovery->heaps = heaps_create(&options);
+    return recovery->heaps ? 0 : -ENOMEM;
+}
+
 /* Threads that were only sampled live as long as their samples. Unwritten samples are lost. */
 static int note_samples(struct recovery *recovery)
 {
@@ -157,6 +179,8 @@ static int note_samples(struct recovery *recovery)
             struct trace_thread *thread = trace_thread(recovery->trace, samples[i].thread);
             int64_t last_ns = sample_order_ns(&samples[i]);
             int counted = note_counted(recovery, &samples[i]);
+            if (counted == 0)
+                counted = heaps_note(recovery->heaps, &samples[i]);
             if (counted < 0)
                 return counted;
             if (counted)
@@ -191,6 +215,8 @@ static int read_recording(struct recovery *recovery)
         if (error != 0)
             return error;
     }
+    if (more == 0)
+        more = make_heaps(recovery);
     if (more == 0)
         more = note_samples(recovery);
     if (more < 0)
@@ -233,7 +259,7 @@ static int new_recording(struct recovery *recovery)
     entry->id = recovery->session.id;
     entry->parent_id = recovery->session.parent_id;
     entry->command_status = -1;
-    return error;
+    return error == 0 ? make_heaps(recovery) : error;
 }
 
 /* ---- Appending ------------------------------------------------------------------------------- */
@@ -396,6 +422,8 @@ static int recover_one(struct recovery *recovery, bool make)
     if (error == 0)
         error = close_session(recovery);
     if (error == 0)
+        error = heaps_finish(recovery->heaps, clock_now_ns());
+    if (error == 0)
         error = refusals_poll(&recovery->refusals, recovery->directory, &recovery->file, true);
     if (error == 0)
         error = python_lines_take(recovery->file.fd, recovery->trace);
@@ -409,6 +437,7 @@ static int recover_one(struct recovery *recovery, bool make)
     targets_shut_gate(&recovery->gate, recovery->directory, recovery->intake);
     if (error == 0) {
         intake_free(recovery->intake, DRAIN_ALL);
+        heaps_free(recovery->heaps, UINT64_MAX);
         session_file_remove(recovery->directory, &recovery->file);
         refusal_pages_sweep(recovery->directory);
     }
@@ -421,6 +450,7 @@ static void recovery_fini(struct recovery *recovery)
     targets_shut_gate(&recovery->gate, recovery->directory, NULL);
     store_writer_abandon(recovery->writer);
     intake_destroy(recovery->intake);
+    heaps_destroy(recovery->heaps);
     refusals_fini(&recovery->refusals);
     lives_destroy(recovery->lives);
     function_names_fini(&recovery->functions);
@@ -545,6 +575,19 @@ static int recover_orphan(struct recover_call *call, const char *name)
     return 0;
 }
 
+/* Counts of memory of a session that has no file any more: its collector has taken them, or they
+ * were copied here. */
+static void remove_orphan(const struct directory *directory, const char *name)
+{
+    char *end;
+    const size_t prefix = sizeof(ANNOT_HEAP_PREFIX) - 1;
+    if (strncmp(name, ANNOT_HEAP_PREFIX, prefix) != 0)
+        return;
+    uint64_t id = strtoull(name + prefix, &end, 16);
+    if (end == name + prefix + 16 && *end == '-' && !has_session(directory, id))
+        unlinkat(directory->fd, name, 0);
+}
+
 static int recover_found(struct recover_call *call, const struct names_found *found)
 {
     uint64_t id;
@@ -553,6 +596,8 @@ static int recover_found(struct recover_call *call, const struct names_found *fo
     for (size_t i = 0; i < found->items.count && error == 0; i++)
         if (session_name_parse(found->items.items[i], &id))
             error = recover_session(call, found->items.items[i]);
+    for (size_t i = 0; i < found->items.count && error == 0; i++)
+        remove_orphan(call->directory, found->items.items[i]);
     for (size_t i = 0; call->make && i < found->items.count && error == 0; i++)
         if (segment_name_parse(found->items.items[i], &segment))
             error = recover_orphan(call, found->items.items[i]);

@@ -147,6 +147,8 @@ int writing_seal_if_due(struct writing *writing, int64_t now_ns, bool partial)
     if (!writing->writer)
         return intake_seal(writing->intake, ++writing->sealed);
     int error = store_writer_seal(writing->writer, &ticket);
+    if (error == 0)
+        writing->sealed = ticket;
     return error != 0 ? error : intake_seal(writing->intake, ticket);
 }
 

@@ -37,7 +37,7 @@ struct writing {
     struct store_writer *writer; /* NULL: without a file */
     struct intake *intake;
     uint64_t freed;  /* the last ticket with returned blocks */
-    uint64_t sealed; /* without a file: the last ticket of all */
+    uint64_t sealed; /* the last ticket of all */
     int64_t first_pending_ns;
     struct store_progress progress; /* at the last look */
     bool has_room;                  /* likewise */
