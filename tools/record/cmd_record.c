@@ -228,8 +228,8 @@ static int start(struct record *record, char **argv)
     memcpy(variables + 2 + count, record->gpu.variables, gpu_count * sizeof(variables[0]));
     count += gpu_count;
     size_t memory_count = memory_environment(
-        &record->values->memory, record->python.preload[0] ? record->python.preload : NULL,
-        &record->memory);
+        &record->values->memory, record->collector,
+        record->python.preload[0] ? record->python.preload : NULL, &record->memory);
     memcpy(variables + 2 + count, record->memory.variables, memory_count * sizeof(variables[0]));
     count += memory_count;
     struct tracing_values trace = record->values->trace;
@@ -237,7 +237,7 @@ static int start(struct record *record, char **argv)
     if (tracing_environment(&trace, record->ranges, &record->trace))
         variables[2 + count++] = record->trace.variable;
     bool tracks = !is_unsampled(&record->values->sampling) ||
-                  record->values->range.specs.count > 0 || record->values->memory.on;
+                  record->values->range.specs.count > 0 || memory_is_on(&record->values->memory);
     const struct child_command command = {
         .argv = argv,
         .variables = variables,
@@ -449,7 +449,7 @@ static const struct option_spec options[] = {
     RATE_OPTION(offsetof(struct record_values, sampling)),
     OFF_CPU_OPTION(offsetof(struct record_values, sampling)),
     SAMPLING_OPTION(offsetof(struct record_values, sampling)),
-    MEMORY_OPTIONS(offsetof(struct record_values, memory)),
+    MEMORY_EXACT_OPTIONS(offsetof(struct record_values, memory)),
     OPTIONS_GROUP("ranges"),
     FILTER_OPTIONS(offsetof(struct record_values, filter)),
     RANGE_OPTIONS(offsetof(struct record_values, range)),

@@ -29,7 +29,7 @@ enum { RATE_BYTES = 512 * 1024 };
 int memory_check(const struct memory_values *values, int status)
 {
     char path[PATH_MAX];
-    if (!values->on || find_library(path))
+    if (!memory_is_on(values) || find_library(path))
         return 0;
     return cmd_fail(status, "option --memory: libannot-heap.so is missing\n"
                             "install annot again");
@@ -38,7 +38,11 @@ int memory_check(const struct memory_values *values, int status)
 void memory_apply(const struct memory_values *values, struct memory_environment *environment,
                   struct collector_options *options)
 {
-    if (values->on && find_library(environment->library))
+    if (!memory_is_on(values) || !find_library(environment->library))
+        return;
+    if (values->exact)
+        options->heap_exact = true;
+    else
         options->heap_library = environment->library;
 }
 
@@ -46,17 +50,28 @@ int memory_begin(const struct memory_values *values, const struct collector *col
 {
     const struct trace *trace = collector_trace(collector);
     const struct trace_sampling *sampling = trace_sampling_get(trace);
-    if (!values->on || sampling->rung == SAMPLING_BPF)
+    if (!memory_is_on(values) || values->exact || sampling->rung == SAMPLING_BPF)
         return 0;
     return cmd_fail(status, "option --memory needs eBPF: %s\n%s",
                     trace_string(trace, sampling->reason)->bytes,
                     trace_string(trace, sampling->hint)->bytes);
 }
 
-size_t memory_environment(const struct memory_values *values, const char *preload,
-                          struct memory_environment *environment)
+/* See libannot/heap/heap_hooks.c. */
+static void write_mode(const struct memory_values *values, const struct collector *collector,
+                       struct memory_environment *environment)
 {
-    if (!values->on || environment->library[0] == 0)
+    if (values->exact)
+        snprintf(environment->mode, sizeof(environment->mode), "exact:%s:%s",
+                 collector_session_text(collector), collector_directory(collector));
+    else
+        snprintf(environment->mode, sizeof(environment->mode), "%d", RATE_BYTES);
+}
+
+size_t memory_environment(const struct memory_values *values, const struct collector *collector,
+                          const char *preload, struct memory_environment *environment)
+{
+    if (!memory_is_on(values) || environment->library[0] == 0)
         return 0;
     const char *others = preload ? preload : getenv("LD_PRELOAD");
     bool alone = !others || !*others;
@@ -64,8 +79,8 @@ size_t memory_environment(const struct memory_values *values, const char *preloa
                           environment->library, alone ? "" : ":", alone ? "" : others);
     if (length < 0 || (size_t)length >= sizeof(environment->preload))
         return 0;
-    snprintf(environment->rate, sizeof(environment->rate), "%d", RATE_BYTES);
+    write_mode(values, collector, environment);
     environment->variables[0] = (struct child_variable){"LD_PRELOAD", environment->preload};
-    environment->variables[1] = (struct child_variable){"ANNOT_HEAP", environment->rate};
+    environment->variables[1] = (struct child_variable){"ANNOT_HEAP", environment->mode};
     return 2;
 }

@@ -282,7 +282,8 @@ static void fill_environment(struct command_environment *environment, struct top
     memcpy(variables, environment->python.variables, python * sizeof(*variables));
     memcpy(variables + python, environment->inject.variables, inject * sizeof(*variables));
     const char *preload = environment->python.preload[0] ? environment->python.preload : NULL;
-    size_t memory = memory_environment(&values->memory, preload, &session->memory_environment);
+    size_t memory = memory_environment(&values->memory, session->collector, preload,
+                                       &session->memory_environment);
     memcpy(variables + python + inject, session->memory_environment.variables,
            memory * sizeof(*variables));
     environment->count = python + inject + memory;
