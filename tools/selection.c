@@ -276,9 +276,10 @@ static int check_from(const char *from, const struct trace *trace, const char *p
 static void choose_blocks(const struct selection_values *values, struct store_reader *reader)
 {
     struct trace *trace = store_reader_trace(reader);
-    struct trace_heap_window window = {0};
+    struct trace_heap_window window = *trace_heap_window(trace);
     int64_t time_ns;
-    if (values->from && options_parse_time(values->from, &time_ns) == 0)
+    if (values->from && options_parse_time(values->from, &time_ns) == 0 &&
+        instant(trace, time_ns) > window.from_ns)
         window.from_ns = instant(trace, time_ns);
     if (values->to && options_parse_time(values->to, &time_ns) == 0)
         window.at_ns = instant(trace, time_ns);

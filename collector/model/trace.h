@@ -636,7 +636,8 @@ bool trace_block(const struct trace *trace, int64_t *ret_from_ns, int64_t *ret_t
 
 /* The blocks of memory that a reading takes as held: allocated at or after from_ns (0: at any time)
  * and live at at_ns (0: at the end of their process). peak_ns: when all processes together held
- * most. Chosen by the reader, not stored. */
+ * most. Chosen by the reader, not stored; at first, blocks from before a recording's first readable
+ * volume are left out. */
 struct trace_heap_window {
     int64_t from_ns, at_ns, peak_ns;
 };

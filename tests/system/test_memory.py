@@ -246,6 +246,29 @@ del first, second
 
 
 @case
+def frees_of_blocks_from_missing_volumes_are_left_out(home):
+    recording = record(home, f"""
+import pyannot
+kept = []
+def keep(): kept.append([bytes({BLOCK}) for _ in range(4000)])
+def work(): [pyannot.mark("m", k=i * i * 7919) for i in range(1_000_000)]
+keep()
+work()
+keep()
+del kept[0]
+import os
+os._exit(0)
+""", "--volume-size", "1M")
+    near(totals(home, recording)["held_bytes"], 4000 * SIZE, "held with all volumes")
+    recording.unlink()
+    first = recording.with_suffix(".1.annot")
+    check(first.exists(), "the recording has one volume")
+    done = home.annot("report", "--memory", "--json", first)
+    held = sum(row["held_bytes"] for row in json.loads(done.out)["memory"])
+    near(held, 4000 * SIZE, "held without the first volume")
+
+
+@case
 def processes_have_their_own_peaks(home):
     recording = record(home, f"""
 import multiprocessing

@@ -344,9 +344,12 @@ static int expand(struct store_reader *reader)
     return stacks_expand(stacks, &reader->stack_map);
 }
 
-/* Completes the trace after all definitions were read. */
+/* Completes the trace after all definitions were read. Of blocks from before the first volume, only
+ * the frees are known: they are left out. */
 static int finish_opening(struct store_reader *reader)
 {
+    const struct trace_heap_window window = {.from_ns = store_reader_begin_ns(reader)};
+    trace_heap_window_set(reader->trace, &window);
     int error = trace_name_places(reader->trace);
     if (!error)
         error = expand(reader);
