@@ -34,6 +34,18 @@ static void print_wrapped(const char *text, size_t indent)
     putchar('\n');
 }
 
+/* The longest list of choices that names the value: "--color auto|always|never". */
+enum { CHOICES_SHOWN_MAX = 32 };
+
+/* Returns the name of an option's value in the help; "" if it has none. */
+static const char *value_label(const struct option_spec *spec)
+{
+    if (spec->kind == OPTION_FLAG)
+        return "";
+    bool is_long = spec->kind == OPTION_CHOICE && strlen(spec->value_name) > CHOICES_SHOWN_MAX;
+    return is_long ? "WORD" : spec->value_name;
+}
+
 /* Converts "path|name" to "path, name". */
 static void list_words(const char *words, char *buffer, size_t size)
 {
@@ -52,10 +64,8 @@ static void list_words(const char *words, char *buffer, size_t size)
 static void print_option(const struct option_spec *spec)
 {
     char left[160], choices[256] = "", text[512];
-    const char *value = spec->kind == OPTION_FLAG     ? ""
-                        : spec->kind == OPTION_CHOICE ? "WORD"
-                                                      : spec->value_name;
-    if (spec->kind == OPTION_CHOICE)
+    const char *value = value_label(spec);
+    if (spec->kind == OPTION_CHOICE && value != spec->value_name)
         list_words(spec->value_name, choices, sizeof(choices));
     int used = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
                         spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
@@ -63,9 +73,9 @@ static void print_option(const struct option_spec *spec)
                         : option_part_name(spec)            ? "="
                                                             : " ",
                         value);
-    snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, choices[0] ? ": " : "", choices,
-             spec->fallback ? " (default " : "", spec->fallback ? spec->fallback : "",
-             spec->fallback ? ")" : "");
+    snprintf(text, sizeof(text), "%s%s%s%s%s%s", spec->help, spec->fallback ? " (default: " : "",
+             spec->fallback ? spec->fallback : "", spec->fallback ? ")" : "",
+             choices[0] ? "; WORD: " : "", choices);
     if (used > HELP_COLUMN - 2)
         printf("%s\n%*s", left, HELP_COLUMN, "");
     else

@@ -39,9 +39,9 @@ static int run_html(const struct cmd_call *call)
 static const struct option_spec html_options[] = {
     OPTIONS_GROUP("what to write"),
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE; \"-\" is standard output; default: the recording's name with .html", NULL},
+     "write to FILE; \"-\" is standard output (default: the recording's name with .html)", NULL},
     {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
-    {"title", 0, OPTION_TEXT, AT(title), "TEXT", "title; default: the program's name", NULL},
+    {"title", 0, OPTION_TEXT, AT(title), "TEXT", "title (default: the program's name)", NULL},
     {"compare", 0, OPTION_TEXT, AT(compare), "FILE",
      "what became better or worse since that recording: the tables of annot diff", NULL},
     {"data", 0, OPTION_FLAG, AT(data), NULL,

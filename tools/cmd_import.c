@@ -124,10 +124,10 @@ static int run_import(const struct cmd_call *call)
 
 static const struct option_spec options[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "where the recording goes; default: the file's name with .annot", NULL},
+     "where the recording goes (default: the file's name with .annot)", NULL},
     {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {"from-format", 'f', OPTION_TEXT, AT(format), "FORMAT",
-     "what the file is; default: seen from its content", NULL},
+     "format of the file (default: detected from its content)", NULL},
     {"name-with", 0, OPTION_TEXT, AT(with), "KEY",
      "make a text value of ranges a part of their names: tables then group by both", NULL},
     {"unit", 0, OPTION_TIME, AT(unit_ns), "TIME",

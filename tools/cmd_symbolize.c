@@ -97,7 +97,7 @@ static int run_symbolize(const struct cmd_call *call)
 
 static const struct option_spec symbolize_options[] = {
     {"debug-dir", 0, OPTION_TEXT, offsetof(struct symbolize_values, debug_dir), "DIR",
-     "folder of debug files (default /usr/lib/debug)", NULL},
+     "folder of debug files (default: /usr/lib/debug)", NULL},
     {"add-source", 0, OPTION_FLAG, offsetof(struct symbolize_values, source), NULL,
      "keep the text of source files in the recording", NULL},
     {0},

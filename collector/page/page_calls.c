@@ -327,7 +327,7 @@ static int add_stack_time(void *context, const struct own_moment *moment,
                           const struct own_times *times)
 {
     uint64_t *time_ns = context;
-    time_ns[moment->stack] += times->cpu_ns + times->ready_ns + times->waiting_ns;
+    time_ns[moment->stack] += times->cpu_ns + times->runnable_ns + times->blocked_ns;
     return 0;
 }
 
@@ -457,7 +457,7 @@ static int take_sums(struct walker *walker, const struct page_sums *from)
         const struct own_moment moment = {.stack = walker->paths->stacks.items[path],
                                           .thread = sum.thread,
                                           .reason =
-                                              sum.cause == PAGE_READY ? sum.reason : sum.cause};
+                                              sum.cause == PAGE_RUNNABLE ? sum.reason : sum.cause};
         if (sum.cause < WAIT_REASON_COUNT)
             sum.cause = wait_kind_of(nodes->own, moment.stack, sum.cause);
         sum.idle = sum.cause != PAGE_CPU && sum.thread != PAGE_NONE &&

@@ -32,7 +32,7 @@ enum {
     PAGE_BINS = 32,       /* of durations: four per decade from 1 us */
     PAGE_TEXT_MAX = 1000, /* bytes of a text from the recording */
     PAGE_CPU = 0xff,      /* used as a cause */
-    PAGE_READY = WAIT_KINDS,
+    PAGE_RUNNABLE = WAIT_KINDS,
 };
 
 #define PAGE_NONE UINT32_MAX

@@ -161,7 +161,7 @@ int page_put_facts(struct page *page, struct json_doc *doc)
     put_began(page, doc);
     json_doc_uint(doc, "wall_ns", (uint64_t)facts->totals->wall_ns);
     json_doc_uint(doc, "duration_ns", page->span.length_ns);
-    json_doc_uint(doc, "processor_count", session->processors);
+    json_doc_uint(doc, "cpu_count", session->processors);
     page_put_text(page, doc, "host",
                   string_of(page, session->hostname ? session->hostname
                                   : host            ? host->name
@@ -378,7 +378,7 @@ static void put_part(struct json_doc *doc, const char *state, int cause, const c
 }
 
 /* Running time: on all processors, on one by a single thread, or in between. With two processors,
- * the last is one running and others ready. */
+ * the last is one running and others runnable. */
 static void put_running(struct json_doc *doc, const struct wall *wall)
 {
     const struct wall_totals *totals = wall_totals(wall);
@@ -390,7 +390,7 @@ static void put_running(struct json_doc *doc, const struct wall *wall)
     uint64_t one_ns = totals->alone_ns < rest_ns ? totals->alone_ns : rest_ns;
     put_part(doc, "running", -1, "running on all processors", all_ns);
     put_part(doc, "running", -1,
-             two ? "one thread running, others ready" : "several threads running or ready",
+             two ? "one thread running, others runnable" : "several threads running or runnable",
              rest_ns - one_ns);
     put_part(doc, "running", -1, "one thread running", one_ns);
 }
@@ -414,11 +414,11 @@ static void put_waits(const struct page *page, struct json_doc *doc)
         else
             code_rest_name(page->trace, wait->purpose, 0, name, sizeof(name));
         text_format(&text, "%s in %s", wait_phrase(wait->kind), name);
-        put_part(doc, "waiting", wait->kind, sentence, wait->time_ns);
+        put_part(doc, "blocked", wait->kind, sentence, wait->time_ns);
     }
     for (unsigned kind = 0; kind < WAIT_KINDS; kind++) {
         snprintf(sentence, sizeof(sentence), "%s elsewhere", wait_phrase(kind));
-        put_part(doc, "waiting", (int)kind, sentence, rest[kind]);
+        put_part(doc, "blocked", (int)kind, sentence, rest[kind]);
     }
 }
 
@@ -430,7 +430,7 @@ int page_put_wall(struct page *page, struct json_doc *doc)
     if (facts->wall) {
         const struct wall_totals *totals = wall_totals(facts->wall);
         put_running(doc, facts->wall);
-        put_part(doc, "ready", PAGE_READY, wait_phrase(WAIT_PREEMPTED), totals->ready_ns);
+        put_part(doc, "runnable", PAGE_RUNNABLE, wait_phrase(WAIT_PREEMPTED), totals->runnable_ns);
         put_waits(page, doc);
         put_part(doc, "short", -1, headline_brief(page->trace, brief), totals->short_ns);
         put_part(doc, "other", -1, "before the program's start or after its end",
@@ -442,7 +442,7 @@ int page_put_wall(struct page *page, struct json_doc *doc)
     json_doc_array(doc, "causes");
     for (unsigned kind = 0; kind < WAIT_KINDS; kind++)
         json_doc_text(doc, NULL, wait_kind_name(kind));
-    json_doc_text(doc, NULL, "ready");
+    json_doc_text(doc, NULL, "runnable");
     json_doc_close(doc);
     json_doc_array(doc, "phrases");
     for (unsigned kind = 0; kind < WAIT_KINDS; kind++)
@@ -570,8 +570,8 @@ static void put_thread(const struct page *page, struct json_doc *doc, uint32_t o
     json_doc_int(doc, "end",
                  end_ns ? page_since_begin(page, end_ns) : (int64_t)page->span.length_ns);
     json_doc_uint(doc, "cpu_ns", share->cpu_ns);
-    json_doc_uint(doc, "ready_ns", share->runnable_ns + share->short_runnable_ns);
-    json_doc_uint(doc, "waiting_ns", share->blocked_ns + share->short_blocked_ns);
+    json_doc_uint(doc, "runnable_ns", share->runnable_ns + share->short_runnable_ns);
+    json_doc_uint(doc, "blocked_ns", share->blocked_ns + share->short_blocked_ns);
     json_doc_uint(doc, "samples", share->sample_count);
     json_doc_bool(doc, "busy", facts->own && own_time_is_busy(facts->own, ordinal));
     json_doc_bool(doc, "helper", facts->own && own_time_is_helper(facts->own, ordinal));

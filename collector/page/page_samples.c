@@ -327,7 +327,7 @@ static int add_stretch(struct page_samples *samples, const struct sample *sample
     sum.time_ns = off.blocked_ns;
     if (off.blocked_ns > 0)
         error = add_part(samples, sum, sample->time_ns);
-    sum.cause = PAGE_READY;
+    sum.cause = PAGE_RUNNABLE;
     sum.time_ns = off.runnable_ns;
     return error || off.runnable_ns == 0 ? error : add_part(samples, sum, wake_ns);
 }

@@ -25,8 +25,8 @@ struct trace;
 struct page_sum {
     uint32_t slot, thread, node, path;
     uint32_t line;  /* source line: page_sources.h; 0 if unknown */
-    uint8_t cause;  /* enum wait_kind, PAGE_READY or PAGE_CPU; of samples enum wait_reason */
-    uint8_t reason; /* PAGE_READY: reason of the wait before */
+    uint8_t cause;  /* enum wait_kind, PAGE_RUNNABLE or PAGE_CPU; of samples enum wait_reason */
+    uint8_t reason; /* PAGE_RUNNABLE: reason of the wait before */
     bool idle;      /* not in a row of own functions */
     uint64_t count, time_ns, max_ns;
 };

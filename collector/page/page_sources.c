@@ -34,7 +34,7 @@ struct hot_file {
 /* CPU time is weighted higher than waits. */
 static uint64_t heat_of(const struct file_line *line)
 {
-    return line->own.cpu_ns * 4 + line->own.waiting_ns + line->own.ready_ns;
+    return line->own.cpu_ns * 4 + line->own.blocked_ns + line->own.runnable_ns;
 }
 
 static int hottest_first(const void *left, const void *right)
@@ -95,7 +95,7 @@ static struct part find_part(const struct file_line *lines, const struct hot_fil
     return (struct part){(uint32_t)first, (uint32_t)last};
 }
 
-enum column { LINE_CPU, LINE_WAIT, LINE_READY, LINE_HITS };
+enum column { LINE_CPU, LINE_WAIT, LINE_RUNNABLE, LINE_HITS };
 
 struct file_lines {
     const struct file_line *items;
@@ -113,11 +113,11 @@ static void put_column(struct json_doc *doc, const char *key, enum column column
         bool known = at < lines->count && lines->items[at].line == line;
         const struct own_times *own = known ? &lines->items[at++].own : NULL;
         json_doc_uint(doc, NULL,
-                      !own                   ? 0
-                      : column == LINE_CPU   ? own->cpu_ns
-                      : column == LINE_WAIT  ? own->waiting_ns
-                      : column == LINE_READY ? own->ready_ns
-                                             : own->sample_count);
+                      !own                      ? 0
+                      : column == LINE_CPU      ? own->cpu_ns
+                      : column == LINE_WAIT     ? own->blocked_ns
+                      : column == LINE_RUNNABLE ? own->runnable_ns
+                                                : own->sample_count);
     }
     json_doc_close(doc);
 }
@@ -156,8 +156,8 @@ static uint32_t put_file(const struct page *page, struct json_doc *doc,
     json_doc_uint(doc, "lines", count);
     put_text(page, doc, file->source, &part);
     put_column(doc, "cpu_ns", LINE_CPU, &hit, &part);
-    put_column(doc, "waiting_ns", LINE_WAIT, &hit, &part);
-    put_column(doc, "ready_ns", LINE_READY, &hit, &part);
+    put_column(doc, "blocked_ns", LINE_WAIT, &hit, &part);
+    put_column(doc, "runnable_ns", LINE_RUNNABLE, &hit, &part);
     put_column(doc, "hits", LINE_HITS, &hit, &part);
     json_doc_close(doc);
     return part.last - part.first + 1;

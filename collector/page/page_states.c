@@ -24,7 +24,7 @@ struct page_state {
     uint32_t thread;  /* PAGE_NONE for several threads */
     uint32_t threads; /* number of threads */
     char role[ROLE_SIZE];
-    float ready[PAGE_STATE_SLOTS], waiting[PAGE_STATE_SLOTS], running[PAGE_STATE_SLOTS];
+    float runnable[PAGE_STATE_SLOTS], blocked[PAGE_STATE_SLOTS], running[PAGE_STATE_SLOTS];
     float weight[PAGE_STATE_SLOTS];  /* of the current cause */
     uint8_t cause[PAGE_STATE_SLOTS]; /* 1 + enum wait_reason */
 };
@@ -154,11 +154,11 @@ static void add_wait(const struct page_states *states, struct page_state *state,
 {
     int64_t wake_ns = later(sample->time_ns, off->blocked_ns);
     struct thread_life blocked = {sample->time_ns, wake_ns};
-    struct thread_life ready = {wake_ns, later(wake_ns, off->runnable_ns)};
+    struct thread_life runnable = {wake_ns, later(wake_ns, off->runnable_ns)};
     uint8_t reason = sample->reason < WAIT_REASON_COUNT ? sample->reason : WAIT_UNKNOWN;
-    add_stretch(states, state->waiting, blocked, 1);
+    add_stretch(states, state->blocked, blocked, 1);
     add_cause(states, state, (uint8_t)(1 + reason), blocked);
-    add_stretch(states, state->ready, ready, 1);
+    add_stretch(states, state->runnable, runnable, 1);
 }
 
 /* Spreads short waits over their interval, as their times are unknown. */
@@ -169,8 +169,8 @@ static void add_short(const struct page_states *states, struct page_state *state
     double length = (double)sample->end_ns - (double)sample->time_ns;
     if (length <= 0)
         return;
-    add_stretch(states, state->waiting, all, (double)off->blocked_ns / length);
-    add_stretch(states, state->ready, all, (double)off->runnable_ns / length);
+    add_stretch(states, state->blocked, all, (double)off->blocked_ns / length);
+    add_stretch(states, state->runnable, all, (double)off->runnable_ns / length);
 }
 
 static int take(void *context, const struct item *item)
@@ -222,7 +222,7 @@ static struct thread_life life_of(const struct page_states *states, uint32_t ord
     return life;
 }
 
-/* Running: alive and not waiting. */
+/* Running: alive and not blocked. */
 static void find_running(const struct page_states *states)
 {
     for (uint32_t i = 0; i < states->thread_count; i++)
@@ -231,7 +231,7 @@ static void find_running(const struct page_states *states)
     for (size_t i = 0; i < states->items.count && states->off_cpu; i++) {
         struct page_state *state = states->items.items[i];
         for (uint32_t slot = 0; slot < PAGE_STATE_SLOTS; slot++)
-            state->running[slot] -= state->ready[slot] + state->waiting[slot];
+            state->running[slot] -= state->runnable[slot] + state->blocked[slot];
     }
 }
 
@@ -239,7 +239,7 @@ static double activity(const struct page_state *state)
 {
     double sum = 0;
     for (uint32_t slot = 0; slot < PAGE_STATE_SLOTS; slot++)
-        sum += (double)(state->running[slot] * 16 + state->ready[slot] + state->waiting[slot]);
+        sum += (double)(state->running[slot] * 16 + state->runnable[slot] + state->blocked[slot]);
     return sum;
 }
 
@@ -258,8 +258,8 @@ static void join(struct page_state *into, const struct page_state *from)
     into->threads += from->threads;
     for (uint32_t slot = 0; slot < PAGE_STATE_SLOTS; slot++) {
         into->running[slot] += from->running[slot];
-        into->ready[slot] += from->ready[slot];
-        into->waiting[slot] += from->waiting[slot];
+        into->runnable[slot] += from->runnable[slot];
+        into->blocked[slot] += from->blocked[slot];
         if (from->weight[slot] > into->weight[slot]) {
             into->weight[slot] = from->weight[slot];
             into->cause[slot] = from->cause[slot];
@@ -312,9 +312,9 @@ static int put_state(const struct page *page, struct json_doc *doc, const struct
     json_doc_uint(doc, "threads", state->threads);
     int error = put_bytes(doc, "running", state->running, state->threads);
     if (!error)
-        error = put_bytes(doc, "ready", state->ready, state->threads);
+        error = put_bytes(doc, "runnable", state->runnable, state->threads);
     if (!error)
-        error = put_bytes(doc, "waiting", state->waiting, state->threads);
+        error = put_bytes(doc, "blocked", state->blocked, state->threads);
     if (!error)
         error = page_put_bytes(doc, "cause", state->cause, sizeof(state->cause));
     json_doc_close(doc);

@@ -85,7 +85,7 @@ class LossColumns(NamedTuple):
 
     begin_ns: Column
     end_ns: Column
-    records: Column
+    lost_count: Column
     cause: Column
     process: Column
     thread: Column

@@ -129,7 +129,7 @@ class Range(NamedTuple):
     level: int
     color: Optional[int]
     payload: Value
-    values: Mapping[str, Value]
+    args: Mapping[str, Value]
     id: int
     end_thread: Thread
     unfinished: bool
@@ -158,7 +158,7 @@ class Mark(NamedTuple):
     level: int
     color: Optional[int]
     payload: Value
-    values: Mapping[str, Value]
+    args: Mapping[str, Value]
 
     @property
     def process(self) -> Process:
@@ -204,7 +204,7 @@ class Loss(NamedTuple):
 
     begin_ns: int
     end_ns: int
-    records: int
+    lost_count: int
     cause: str
     thread: Thread
 
@@ -216,12 +216,12 @@ class Loss(NamedTuple):
 class Sample(NamedTuple):
     """A thread at an instant on a CPU ("cpu"), or in a stretch off it ("off_cpu").
 
-    In other sets of samples (Recording.sample_sets), kind is the name of the set. values: the
-    values of the set by name, in their units. id: the address of a block in sets of the heap; else
-    0. ranges: the names of the open ranges ("domain:name" if they have a domain), outermost first;
-    inherited: they were open in the parent when the process was forked, and it has opened no
-    others. stack: functions, outermost first, named as in all outputs. cpu_ns: the CPU time that
-    an instant stands for. reason: the cause of a stretch; in ready_ns at its end the thread
+    In other sets of samples (Recording.sample_sets), kind is the name of the set. sample_values:
+    the values of the set by name, in their units. id: the address of a block in sets of the heap;
+    else 0. ranges: the names of the open ranges ("domain:name" if they have a domain), outermost
+    first; inherited: they were open in the parent when the process was forked, and it has opened
+    no others. stack: functions, outermost first, named as in all outputs. cpu_ns: the CPU time that
+    an instant stands for. reason: the cause of a stretch; in runnable_ns at its end the thread
     waited only for a CPU. unfinished: it lasted longer than the recording or the thread.
     """
 
@@ -234,14 +234,14 @@ class Sample(NamedTuple):
     cpu: int
     cpu_ns: int
     reason: Optional[str]
-    ready_ns: int
+    runnable_ns: int
     in_kernel: bool
     collecting: bool
     holds_gil: bool
     unfinished: bool
     inherited: bool
     id: int
-    values: Mapping[str, int]
+    sample_values: Mapping[str, int]
 
     @property
     def process(self) -> Process:
@@ -274,9 +274,9 @@ class SampleSet(NamedTuple):
 class SampleColumns(NamedTuple):
     """Samples of one set in order of time, stretches by their end.
 
-    values: a column for each value of the set, by name. stack indexes `stacks`, tuples of functions
-    with the outermost first; ranges indexes `paths`, tuples of open ranges; reason indexes
-    `strings`. -1 means absent. See RangeColumns and Sample.
+    sample_values: a column for each value of the set, by name. stack indexes `stacks`, tuples
+    of functions with the outermost first; ranges indexes `paths`, tuples of open ranges; reason
+    indexes `strings`. -1 means absent. See RangeColumns and Sample.
     """
 
     time_ns: Column
@@ -292,7 +292,7 @@ class SampleColumns(NamedTuple):
     collecting: Column
     holds_gil: Column
     unfinished: Column
-    values: Dict[str, Column]
+    sample_values: Dict[str, Column]
     stacks: Tuple[Tuple[str, ...], ...]
     paths: Tuple[Tuple[str, ...], ...]
     strings: Tuple[str, ...]

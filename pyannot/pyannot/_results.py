@@ -22,11 +22,11 @@ EMBEDDED_BYTES = 4 << 20
 class Stat(NamedTuple):
     """A function and its times, in nanoseconds.
 
-    self_ns: CPU time in it; total_ns: including the functions that it called. waiting_ns: time in
-    which its threads waited; ready_ns: time in which they waited for a CPU. sample_count: samples
-    on the CPU. line: the line with the most time; in tables of all functions, the function's first
+    self_ns: CPU time in it; total_ns: including the functions that it called. blocked_ns: time in
+    which its threads waited; runnable_ns: time in which they waited for a CPU. sample_count:
+    samples on the CPU. line: the line with the most time; in tables of all functions, its first
     line. owner: "own", "library", "interpreter", ... kind: "python", "native", "kernel".
-    waiting_ns, ready_ns, line and owner are None where the table does not have them.
+    blocked_ns, runnable_ns, line and owner are None where the table does not have them.
     """
 
     function: str
@@ -34,21 +34,21 @@ class Stat(NamedTuple):
     line: Optional[int]
     self_ns: int
     total_ns: int
-    waiting_ns: Optional[int]
-    ready_ns: Optional[int]
+    blocked_ns: Optional[int]
+    runnable_ns: Optional[int]
     sample_count: int
     kind: str
     owner: Optional[str]
 
     @property
     def wall_ns(self) -> int:
-        """Time on the CPU, waiting and ready."""
-        return self.self_ns + (self.waiting_ns or 0) + (self.ready_ns or 0)
+        """Time on the CPU, blocked and runnable."""
+        return self.self_ns + (self.blocked_ns or 0) + (self.runnable_ns or 0)
 
 
 # Keys of stats(sort=...): numbers sort the largest first, texts in their order.
-_NUMBERS = {"wall": "wall_ns", "self": "self_ns", "total": "total_ns", "waiting": "waiting_ns",
-            "ready": "ready_ns", "count": "sample_count"}
+_NUMBERS = {"wall": "wall_ns", "self": "self_ns", "total": "total_ns", "blocked": "blocked_ns",
+            "runnable": "runnable_ns", "count": "sample_count"}
 _TEXTS = ("function", "file")
 _TABLES = ("own", "python", "all")
 
@@ -79,7 +79,7 @@ def _helpers(tables: Dict[str, Any]) -> List[Stat]:
         stat = stats.get(row["function"]) or Stat(
             row["name"], *_place(row), 0, 0, 0, 0, 0, row["kind"], row["owner"])
         stats[row["function"]] = stat._replace(
-            waiting_ns=(stat.waiting_ns or 0) + row["total_ns"])
+            blocked_ns=(stat.blocked_ns or 0) + row["total_ns"])
     return list(stats.values())
 
 
@@ -87,7 +87,7 @@ def _own(tables: Dict[str, Any]) -> List[Stat]:
     totals = {row["function"]: row["cpu_total_ns"]
               for table in ("functions", "python_functions") for row in tables[table]}
     return [Stat(row["name"], *_place(row), row["cpu_ns"],
-                 totals.get(row["function"], row["cpu_ns"]), row["waiting_ns"], row["ready_ns"],
+                 totals.get(row["function"], row["cpu_ns"]), row["blocked_ns"], row["runnable_ns"],
                  row["sample_count"], row["kind"], row["owner"])
             for row in tables["own_functions"] if row.get("rest") is None] + _helpers(tables)
 
@@ -149,9 +149,9 @@ class Results:
         functions: "own" is your own code; calls into libraries and the interpreter count for the
         function that made them. Functions of threads that only waited are included, with their
         waits. "python" is all of Python; native code counts for the function that called it. "all"
-        has Python, native and kernel functions. sort: "wall" (on the CPU, ready and waiting),
-        "self", "total", "waiting", "ready", "count", "function" or "file". Without a limit all rows
-        are returned. See Stat.
+        has Python, native and kernel functions. sort: "wall" (on the CPU, runnable, blocked),
+        "self", "total", "blocked", "runnable", "count", "function" or "file". Without a limit all
+        rows are returned. See Stat.
         """
         if sort not in _NUMBERS and sort not in _TEXTS:
             raise ValueError(f"sort must be one of {', '.join((*_NUMBERS, *_TEXTS))}, not {sort!r}")

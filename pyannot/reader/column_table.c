@@ -87,7 +87,7 @@ static const struct column_items columns_of[ROW_KIND_COUNT][COLUMN_TABLE_MAX] = 
                   {"role", 'i', NULL}},
     [ROW_COUNTER] = {COMMON("time_ns", "name"), {"value", 'd', NULL}},
     [ROW_FLOW] = {COMMON("time_ns", "name"), {"id", 'Q', NULL}, {"kind", 'B', NULL}},
-    [ROW_LOSS] = {COMMON("begin_ns", "cause"), {"end_ns", 'q', NULL}, {"records", 'Q', NULL}},
+    [ROW_LOSS] = {COMMON("begin_ns", "cause"), {"end_ns", 'q', NULL}, {"lost_count", 'Q', NULL}},
 };
 
 static const struct column_items sample_columns[SAMPLE_VALUES] = {

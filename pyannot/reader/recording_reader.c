@@ -429,7 +429,7 @@ static PyObject *make_sample_columns(struct reader *reader, unsigned set)
     else if (fill_table(&table, reader->path) == 0)
         columns = columns_object(module_state_of((PyObject *)reader), &table);
     if (columns) {
-        columns = with(columns, "values", values_object(reader, &table));
+        columns = with(columns, "sample_values", values_object(reader, &table));
         columns = with(columns, "stacks", numbered(&table.stacks, make_stack, reader));
         columns = with(columns, "paths", numbered(&table.paths, make_path, reader));
     }

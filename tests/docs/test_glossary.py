@@ -12,6 +12,8 @@ import sys
 UNITS = "ns|us|ms|seconds|bytes|kb|mb|hz|per_s|count"
 QUANTITY = re.compile(rf"""["']([a-z][a-z0-9_]*_(?:{UNITS}))["']""")
 NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
+KEY = re.compile(r'''(?:\{|json_doc_\w+\(&?doc, |\.name = )"([a-z][a-z0-9_]*)"''')
+KEY_WRITERS = ("collector/recording/rows/", "collector/analysis/", "tools/cat/", "pyannot/reader/")
 WRITERS = (".c", ".h", ".py")  # what has names of columns and keys in quotation marks
 OTHERS = {"thread_instruction_count"}  # a foreign format's
 
@@ -48,10 +50,33 @@ def section(text, title):
 
 def quantities(text):
     """The names that the page defines, and those that it replaces."""
-    whole = section(text, "Quantities")
-    named, replaced = whole.split("| not |")
+    named, rest = section(text, "Quantities").split("| not |")
+    replaced = rest.split("\nOther columns")[0]
     return ([name for cells in rows(named) for name in NAME.findall(cells[0])],
             [name for cells in rows("| not |" + replaced) for name in NAME.findall(cells[0])])
+
+
+def other_keys(text):
+    """The names of columns and keys that are not quantities, and those that they replace."""
+    named, replaced = section(text, "Quantities").split("\nOther columns")[1].split("| never |")
+    return ([name for cells in rows(named) for name in NAME.findall(cells[0])],
+            [name for cells in rows("| never |" + replaced) for name in NAME.findall(cells[0])])
+
+
+def used_keys(root, files):
+    """The columns of the tables of SQL and reports and the keys of lines, each with a file."""
+    found = {}
+    for path in files:
+        if path.as_posix().startswith(KEY_WRITERS):
+            for name in KEY.findall((root / path).read_text(encoding="utf-8")):
+                found.setdefault(name, path.as_posix())
+    return found
+
+
+def wrong_keys(text, used):
+    named, replaced = other_keys(text)
+    return ([f"{used[name]}: the glossary replaces `{name}`" for name in replaced if name in used] +
+            [f"`{name}` is in no output" for name in named if name not in used])
 
 
 def used_quantities(root, files):
@@ -90,7 +115,9 @@ def main():
     found = [f"{word!r} is defined twice" for word in sorted(set(words)) if words.count(word) > 1]
     used = used_quantities(root, files)
     assert len(used) > 100 and wrong_quantities(text, {**used, "dur_ns": "planted"}), "not found"
-    found += wrong_quantities(text, used)
+    keys = used_keys(root, files)
+    assert len(keys) > 100 and wrong_keys(text, {**keys, "lane": "planted"}), "no keys were found"
+    found += wrong_quantities(text, used) + wrong_keys(text, keys)
     names = wrong_names(text, files)
     found += [f"{name}: the glossary rules out its name" for name in sorted(names)]
     assert len(words) > 40 and len(ruled_out(text)) > 10, "the tables were not found"

@@ -116,14 +116,14 @@ struct sums {
 static void check_waits(struct sums *sums)
 {
     const struct own_wait *waits;
-    uint64_t waiting_ns = 0;
+    uint64_t blocked_ns = 0;
     uint32_t count = own_time_waits(sums->own, &waits);
     for (uint32_t i = 0; i < count; i++)
-        waiting_ns += waits[i].waiting_ns;
-    assert(waiting_ns == sums->samples.all.blocked_ns);
+        blocked_ns += waits[i].blocked_ns;
+    assert(blocked_ns == sums->samples.all.blocked_ns);
     assert(own_time_totals(sums->own)->cpu_ns == sums->samples.all.cpu_ns);
     const struct wall_totals *wall = wall_totals(sums->wall);
-    assert(wall->running_ns + wall->ready_ns + wall->waiting_ns + wall->short_ns +
+    assert(wall->running_ns + wall->runnable_ns + wall->blocked_ns + wall->short_ns +
                wall->absent_ns ==
            wall->wall_ns);
 }

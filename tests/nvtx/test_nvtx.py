@@ -37,7 +37,7 @@ def domains_that_cross(home):
     late = [event for event in events if event["event"] == "end" and
             "popped_ns_before" in json.dumps(event)]
     equal([event["name"] for event in late], ["left outside", "lock"], "what ended late")
-    equal(late[1]["values"].get("acquired"), True, "what came with a pop that was too early")
+    equal(late[1]["args"].get("acquired"), True, "what came with a pop that was too early")
     check(late[0]["duration_ns"] > 1000000, "the late one took until the inner one had ended")
 
 
@@ -76,7 +76,7 @@ def interface_for_cxx(home):
     payload = {event["payload"] for event in events if event.get("category") == "red" and
                "payload" in event}
     equal(payload, {-4}, "the payload")
-    values = [event.get("values") for event in events
+    values = [event.get("args") for event in events
               if event["event"] == "begin" and event["name"] == "payload"]
     check(values in ([], [{"index": 42, "share": 0.75}]), f"values of a struct: {values}")
 
@@ -184,7 +184,7 @@ def attached_to_later(home):
 def numbers_in_names(home):
     """They become key-values, so that the ranges of one operation are one row."""
     result = home.record(program("nvtx_names"), options=("--sampling=none",))
-    told = [(event["name"], event.get("values", {})) for event in events_of(home, result.path)
+    told = [(event["name"], event.get("args", {})) for event in events_of(home, result.path)
             if event["event"] in ("begin", "mark")]
     cut, whole = told[5][1].pop("sizes"), told[6][0]
     check(cut.startswith("[000") and 100 < len(cut) < 1000, f"cut to {cut!r}")

@@ -33,13 +33,13 @@ def is_when(told, event, zero):
 
 def has(told, event):
     """True if an event matches the program's expectation."""
-    values = dict(event.get("values", {}))
+    values = dict(event.get("args", {}))
     if told.get("left_out"):
         check(values.pop("payload_left_out", 0) > 0, f"{event['name']}: nothing was left out")
     if "starts" in told:
         values = {key: values.get(key) for key in told["starts"]}
     expected = {**told, "values": told.get("starts", told.get("values", {}))}
-    actual = {**event, "values": values}
+    actual = {**event, "values": values}  # "args" of the event
     return all(actual.get(key) == expected[key]
                for key in expected if key not in APART)
 
@@ -76,7 +76,7 @@ def many_threads_and_forks(home):
     threads = collections.defaultdict(list)
     for event in events:
         if event["event"] == "begin":
-            threads[event["pid"], event["tid"]].append(event["values"])
+            threads[event["pid"], event["tid"]].append(event["args"])
     expected = [{"number": i, "text": f"text {i}", "squares": f"[{i}, {i**2}, {i**3}]",
                  "far": f"far {i}"} for i in range(told[0]["ranges"])]
     equal(len(threads), told[0]["threads"], "threads")

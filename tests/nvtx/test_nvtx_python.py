@@ -67,7 +67,7 @@ def payloads_and_counters(home):
     home.environment["ANNOT_PYTHON"] = "none"
     path, _ = run(home, PYTHON, "-c", f"open({str(home.work / 'ledger')!r}, 'w')\n" + program)
     events = [event for event in events_of(home, path) if event.get("domain") == "arrays"]
-    equal([(event["name"], event.get("values", event.get("value"))) for event in events],
+    equal([(event["name"], event.get("args", event.get("value"))) for event in events],
           [("list", {"size": 3, "data": "[1, 2, 3]"}), ("struct", {"rank": 3, "name": "ring"}),
            ("GPU[0]/load", 5), ("both/clock", 7), ("both/heat", 1.5), ("batch", {"payload": 1.5})],
           "what was recorded")

@@ -55,7 +55,7 @@ def emit_nvtx(home):
     events = recorded(home, "nvtx", None)
     compare(events, expected)
     products = [event for event in events if event["name"] == "aten::mm"]
-    check(all(event["values"]["sizes"].startswith("[[") for event in products), "sizes")
+    check(all(event["args"]["sizes"].startswith("[[") for event in products), "sizes")
 
 
 if __name__ == "__main__":

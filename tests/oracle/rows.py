@@ -38,8 +38,8 @@ def print_columns(kind, columns):
 
 def print_sample_columns(name, columns):
     names = [field for field in columns._fields
-             if field not in ("values", "stacks", "paths", "strings")]
-    values = columns.values
+             if field not in ("sample_values", "stacks", "paths", "strings")]
+    values = columns.sample_values
     print(f"set {name} columns", *names, *values)
     for index, row in enumerate(zip(*(getattr(columns, field) for field in names),
                                     *values.values())):

@@ -64,7 +64,7 @@ def clipped(begin, end, first, last):
 def add_stretch(sums, line, first, last):
     """A stretch is first blocked, then ready."""
     begin, end = line["time_ns"], line["time_ns"] + line["duration_ns"]
-    ready = end - line.get("ready_ns", 0)
+    ready = end - line.get("runnable_ns", 0)
     part = clipped(begin, end, first, last)
     if part:
         blocked = max(min(part[1], ready) - part[0], 0)
@@ -132,8 +132,8 @@ def report_sums(annot, path, *options):
     for row in by["thread"]["threads"]:
         if row["sample_count"]:
             sums["cpu", row["pid"], row["tid"], ""] = [row["sample_count"], row["cpu_ns"]]
-        if row["ready_ns"] or row["waiting_ns"]:
-            sums["off", row["pid"], row["tid"], ""] = [row["ready_ns"], row["waiting_ns"]]
+        if row["runnable_ns"] or row["blocked_ns"]:
+            sums["off", row["pid"], row["tid"], ""] = [row["runnable_ns"], row["blocked_ns"]]
     return sums
 
 
@@ -437,7 +437,7 @@ def states_of_ranges(annot, path):
     """{(pid, tid, path): time running, ready, blocked}."""
     rows = json.loads(run(annot, "report", "--json", "--all", "--by", "thread", path))["ranges"]
     return {(row["pid"], row["tid"], row["path"]):
-            [row[f"{state}_ns"] for state in ("running", "ready", "waiting")]
+            [row[f"{state}_ns"] for state in ("running", "runnable", "blocked")]
             for row in rows if row.get("count")}
 
 

@@ -25,7 +25,7 @@ from random_schedule import FUNCTIONS, GC, GIL, PERIOD_NS, Schedule
 
 REASONS = ("unknown", "preempted", "disk", "page fault", "pipe", "socket", "lock", "the GIL",
            "sleep", "poll", "child process", "terminal", "signal", "other file")
-PHRASES = {"running": "running", "ready but without a processor": "ready", "asleep": "sleep",
+PHRASES = {"running": "running", "runnable but without a processor": "runnable", "asleep": "sleep",
            "in short waits": "short waits", "before its start or after its end": "absent",
            "waiting for the disk": "disk", "waiting for memory": "page fault",
            "waiting for a pipe": "pipe", "waiting for a socket": "socket",
@@ -77,12 +77,12 @@ class Truth:
                 self.add("functions", name, cpu_total_ns=PERIOD_NS, sample_count=1)
             self.add("lines", self.line_of(stack), cpu_self_ns=PERIOD_NS, sample_count=1)
         for begin, wake, end, reason, stack, _ in thread.waits:
-            self.add("threads", who, waiting_ns=wake - begin, ready_ns=end - wake)
+            self.add("threads", who, blocked_ns=wake - begin, runnable_ns=end - wake)
             self.add("waits", REASONS[reason], total_ns=wake - begin, count=wake > begin)
             self.add("waits", "runnable", total_ns=end - wake, count=end > wake)
-            self.add("lines", self.line_of(stack), waiting_ns=wake - begin, wait_count=wake > begin)
+            self.add("lines", self.line_of(stack), blocked_ns=wake - begin, wait_count=wake > begin)
         for _, _, blocked, ready in thread.naps:
-            self.add("threads", who, waiting_ns=blocked, ready_ns=ready)
+            self.add("threads", who, blocked_ns=blocked, runnable_ns=ready)
 
     def add(self, table, key, **columns):
         for name, value in columns.items():
@@ -109,7 +109,7 @@ def state_at(thread, time):
     """Running (partly running and partly ready), ready, or the reason of a wait."""
     for begin, wake, end, reason, _, _ in thread.waits:
         if begin <= time < end:
-            return ("ready",) if time >= wake else ("waiting", reason)
+            return ("runnable",) if time >= wake else ("blocked", reason)
     for begin, end, blocked, ready in thread.naps:
         if begin <= time < end:
             waits = blocked + ready
@@ -137,12 +137,12 @@ def wall_of(schedule):
         if running:
             ready = sum(entry[1] for entry in running) / len(running)
             sums["running"] += length * (1 - idle)
-            sums["ready"] += length * idle * ready
+            sums["runnable"] += length * idle * ready
             sums["short waits"] += length * idle * (1 - ready)
-        elif ("ready",) in states:
-            sums["ready"] += length
+        elif ("runnable",) in states:
+            sums["runnable"] += length
         else:
-            sums["waiting" if states else "absent"] += length
+            sums["blocked" if states else "absent"] += length
     return sums
 
 
@@ -212,14 +212,14 @@ def check_sums(checks, told):
     off_ns = sum_of(told["waits"], "total_ns")
     places = told["wait_places"]
     checks.equal(sum_of(places, "total_ns"), off_ns, "all of wait_places")
-    waiting_ns = told["sampling"]["waiting_ns"]
-    checks.equal(sum_of(told["lines"], "waiting_ns"), waiting_ns, "waits of lines")
-    for column in ("cpu_ns", "ready_ns", "waiting_ns"):
+    blocked_ns = told["sampling"]["blocked_ns"]
+    checks.equal(sum_of(told["lines"], "blocked_ns"), blocked_ns, "waits of lines")
+    for column in ("cpu_ns", "runnable_ns", "blocked_ns"):
         checks.equal(sum_of(told["lines"], f"own_{column}"), sum_of(told["own_functions"], column),
                      f"{column} of own lines")
     helpers = [row for row in places if row["in_helpers"]]
-    checks.equal(sum_of(told["own_functions"], "waiting_ns") + sum_of(helpers, "total_ns"),
-                 waiting_ns, "waits of own_functions and helpers")
+    checks.equal(sum_of(told["own_functions"], "blocked_ns") + sum_of(helpers, "total_ns"),
+                 blocked_ns, "waits of own_functions and helpers")
     checks.equal(sum_of(told["wall"], "total_ns"), told["recording"]["wall_ns"], "the wall time")
     for row in told["findings"]:
         checks.equal(row["share"], row["cost"] / row["whole"], f"share of {row['kind']}", 1e-9)
@@ -228,7 +228,7 @@ def check_sums(checks, told):
 def check_tree(checks, told):
     """A function's total is its own time plus that of its callees."""
     rows = told["call_tree"]
-    for column in ("cpu", "ready", "waiting"):
+    for column in ("cpu", "runnable", "blocked"):
         inside = collections.Counter()
         for row in reversed(rows):
             whole, own = row[f"{column}_ns"], row[f"{column}_self_ns"]
@@ -330,7 +330,7 @@ def check_own(checks, screen, told):
     whole = sum_of(told["own_functions"], "cpu_ns")
     if rows and rows[0][2] is not None:
         whole += sum(sum_of(told["own_functions"], column)
-                     for column in ("ready_ns", "waiting_ns"))
+                     for column in ("runnable_ns", "blocked_ns"))
     if "\nWhere the wall time went" in screen:
         whole = max(whole + short_ns, told["recording"]["wall_ns"])
     for value, share, cpu, ready, waits, name in rows:
@@ -339,8 +339,8 @@ def check_own(checks, screen, told):
             continue
         ns = row["cpu_ns"]
         if cpu is not None:
-            ns += row["ready_ns"] + row["waiting_ns"]
-            told_times = ((cpu, "cpu_ns"), (ready, "ready_ns"), (waits, "waiting_ns"))
+            ns += row["runnable_ns"] + row["blocked_ns"]
+            told_times = ((cpu, "cpu_ns"), (ready, "runnable_ns"), (waits, "blocked_ns"))
             for text, column in [entry for entry in told_times if entry[0] is not None]:
                 time_is(checks, text, row[column], f"{name}: {column}")
         time_is(checks, value, ns, f"{name}: all")
@@ -378,8 +378,8 @@ def check_rest(checks, screen, told):
     checks.equal(len(found) in (most, min(most, 2)), True, f"{len(found)} findings of {most}")
     paths = {row["path"]: row for row in told["ranges"] if "rest" not in row}
     inherited = {row["path"]: row["cpu_ns"] for row in told.get("inherited_ranges", [])}
-    titles = {"total": "total_ns", "CPU": "cpu_ns", "ready": "ready_ns", "waits": "waiting_ns",
-              "p50": "p50_ns", "max": "max_ns"}
+    titles = {"total": "total_ns", "CPU": "cpu_ns", "runnable": "runnable_ns",
+              "blocked": "blocked_ns", "p50": "p50_ns", "max": "max_ns"}
     lines = section(screen, "Ranges")
     columns = [titles[title] for title in lines[0].split()[1:]] if lines else []
     around, seen = [], 0
@@ -415,7 +415,7 @@ def check_screen(checks, screen, told):
 # ---- Tables as text ------------------------------------------------------------------------------
 
 # Each table's columns with times, as printed.
-TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("total_ns",),
+TIMES = {"own_functions": ("cpu_ns", "runnable_ns", "blocked_ns"), "wall": ("total_ns",),
          "wait_places": ("total_ns", "max_ns"), "waits": ("total_ns", "mean_ns", "max_ns"),
          "lines": None,  # see LINE_TIMES
          "functions": ("cpu_self_ns", "cpu_total_ns"),
@@ -423,8 +423,8 @@ TIMES = {"own_functions": ("cpu_ns", "ready_ns", "waiting_ns"), "wall": ("total_
 
 
 # Their presence depends on the recording; an empty cell is 0.
-LINE_TIMES = {"time": "own_ns", "CPU": "own_cpu_ns", "ready": "own_ready_ns",
-              "waits": "own_waiting_ns"}
+LINE_TIMES = {"time": "own_ns", "CPU": "own_cpu_ns", "runnable": "own_runnable_ns",
+              "blocked": "own_blocked_ns"}
 
 
 def check_text(checks, annot, path, told, options):
@@ -490,10 +490,10 @@ def check_python(checks, path, told):
     sums = collections.Counter()
     for sample in recording.samples:
         sums["cpu"] += sample.cpu_ns
-        sums["ready"] += sample.ready_ns
+        sums["runnable"] += sample.runnable_ns
     checks.equal(sums["cpu"], sum_of(told["threads"], "cpu_ns"), "CPU time of pyannot.read")
-    ready_ns = sum_of(told["threads"], "ready_ns")
-    checks.equal(sums["ready"], ready_ns, "ready time of pyannot.read")
+    runnable_ns = sum_of(told["threads"], "runnable_ns")
+    checks.equal(sums["runnable"], runnable_ns, "runnable time of pyannot.read")
     mine = recording.report()
     for table, rows in told.items():
         if table != "lines":
@@ -502,7 +502,7 @@ def check_python(checks, path, told):
 
 # ---- All of it -----------------------------------------------------------------------------------
 
-FALSIFIED = ("cpu_ns", "ready_ns", "waiting_ns", "total_ns", "cpu_self_ns")
+FALSIFIED = ("cpu_ns", "runnable_ns", "blocked_ns", "total_ns", "cpu_self_ns")
 
 
 def falsified(told):

@@ -39,7 +39,7 @@ def run(command, environment):
 
 
 def calls_in(annot, recording):
-    done = subprocess.run([annot, "query", "--csv", recording, "select sum(calls) from calls"],
+    done = subprocess.run([annot, "query", "--csv", recording, "select sum(call_count) from calls"],
                           capture_output=True, text=True, check=False)
     return done.stdout.split()[-1] if done.returncode == 0 else done.stderr
 

@@ -61,7 +61,7 @@ class Reader:
         if is_seen:
             return
         entries = self.open_ranges[place].pop()
-        exception = event.get("values", {}).get("exception")
+        exception = event.get("args", {}).get("exception")
         if event.get("unfinished") or event.get("end_lost"):
             exception = "no end"
         if ROOT.match(name):

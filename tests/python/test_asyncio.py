@@ -226,7 +226,7 @@ class Places(TasksTest):
         """)
         marks = {line["name"]: line for line in self.lines
                  if line["event"] == "mark" and line.get("domain") != "python"}
-        of_task = {name: line.get("values") for name, line in marks.items() if "track" in line}
+        of_task = {name: line.get("args") for name, line in marks.items() if "track" in line}
         self.assertEqual(of_task, {
             "plain": None, "int": {"value": 3}, "both": {"value": "text", "item": 4},
             "kept": {"value": 1.5, "more": True}, "of io": {"value": False}})
@@ -237,7 +237,7 @@ class Places(TasksTest):
         self.assertNotIn("track", marks["called back"])
         begin, = (line for line in self.lines
                   if line["event"] == "begin" and line["name"] == "range")
-        self.assertEqual(begin["values"], {"value": 7, "item": 8})
+        self.assertEqual(begin["args"], {"value": 7, "item": 8})
 
     def test_statements_made_by_hand_go_to_the_task(self):
         tracks = self.record_tracks("""
@@ -446,7 +446,7 @@ class Requests(TasksTest):
             asyncio.run(slow())
             asyncio.run(quick())
         """, parts="asyncio-slow=100ms")
-        told = [line["values"] for line in self.marks("event loop blocked")]
+        told = [line["args"] for line in self.marks("event loop blocked")]
         slow = [values for values in told if values["turn"].startswith("slow ")]
         self.assertEqual(len(slow), 1, told)
         self.assertGreaterEqual(slow[0]["ms"], 500)
@@ -478,7 +478,7 @@ class Requests(TasksTest):
 
             asyncio.run(main())
         """)
-        told = [line["values"] for line in self.marks("event loop blocked")]
+        told = [line["args"] for line in self.marks("event loop blocked")]
         turns = {values["turn"].split()[0]: values["ms"] for values in told}
         self.assertEqual(len(told), 2, told)
         self.assertTrue(190 <= turns.pop("main") < 400, told)
@@ -496,7 +496,7 @@ class Requests(TasksTest):
 
             asyncio.run(hangs())
         """, parts="asyncio-slow=20ms")
-        told = [line["values"] for line in self.marks("event loop still blocked")]
+        told = [line["args"] for line in self.marks("event loop still blocked")]
         self.assertEqual(len(told), 1)
         self.assertIn("hangs (", told[0]["stack"])
 

@@ -41,7 +41,7 @@ class AwaitsTest(TasksTest):
     def record_waits(self, source, **options):
         self.record_tracks(MEASURES + harness.textwrap.dedent(source), **options)
         self.truth = json.loads(self.output.splitlines()[-1])
-        self.waits = [line["values"] | {"track": line["track"], "pid": line["pid"]}
+        self.waits = [line["args"] | {"track": line["track"], "pid": line["pid"]}
                       for line in self.marks("awaited")]
 
     def told(self):
@@ -407,7 +407,7 @@ class Unseen(AwaitsTest):
         for number, count in enumerate((1, 1, 2)):
             os.replace(self.folder / f"{number}.annot", self.folder / "out.annot")
             self.read_lines()
-            found = [line["values"]["ms"] for line in self.marks("awaited")]
+            found = [line["args"]["ms"] for line in self.marks("awaited")]
             self.assertTrue(len(found) == count and all(9 < ms < 150 for ms in found), found)
 
     def test_a_forked_child_tells_its_own_waits(self):

@@ -50,7 +50,8 @@ class Run:
         return json.loads(done.stdout)
 
     def calls(self):
-        return {row["name"]: row["calls"] for row in self.report["calls"] if row["name"] in OF_WORK}
+        return {row["name"]: row["call_count"] for row in self.report["calls"]
+                if row["name"] in OF_WORK}
 
     def lines(self):
         hits = collections.Counter()

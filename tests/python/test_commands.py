@@ -9,7 +9,7 @@ from observed_lines import ObservedTest
 class Commands(ObservedTest):
     def runs(self):
         """[(name, payload)] of the ranges of commands."""
-        return [(line["name"], line.get("values") or line.get("payload"))
+        return [(line["name"], line.get("args") or line.get("payload"))
                 for line in self.of_category("process", "begin") if line["kind"] == "overlapping"]
 
     def statuses(self):

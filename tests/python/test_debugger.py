@@ -112,7 +112,8 @@ class Debugger(RecordingTest):
         told, errors = program.communicate(timeout=SECONDS)
         self.assertEqual((program.returncode, errors), (0, ""))
         counted = harness.run([ANNOT, "query", "--csv", str(output),
-                               "select coalesce(sum(calls), 0) from calls where name = 'work'"])
+                               "select coalesce(sum(call_count), 0) from calls "
+                               "where name = 'work'"])
         self.assertEqual(int(float(counted.stdout.split()[-1])), CALLS)
         return told.strip()
 

@@ -167,7 +167,7 @@ class Told(harness.RecordingTest):
         path = str(self.folder / "out.annot")
         ends = harness.run([harness.ANNOT, "cat", "--json", path]).stdout.splitlines()
         ends = [line for line in map(json.loads, ends) if line["event"] == "end"]
-        self.check({line["name"]: line.get("values", {}).get("exception") for line in ends})
+        self.check({line["name"]: line.get("args", {}).get("exception") for line in ends})
         text = harness.run([harness.ANNOT, "cat", path]).stdout
         self.assertRegex(text, r"end \"with own\" .* exception=Mine\.Inner\n")
         whole = harness.run([harness.ANNOT, "cat", "--complete", path]).stdout

@@ -38,7 +38,7 @@ class Forks(RecordingTest):
 
     def rows_of(self, output):
         report = json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
-        return {row["name"]: (row["calls"], row["total_ns"]) for row in report["calls"]}
+        return {row["name"]: (row["call_count"], row["total_ns"]) for row in report["calls"]}
 
     def rows_of_pstats(self, output):
         target = self.folder / "forks.pstats"

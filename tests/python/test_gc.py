@@ -37,7 +37,7 @@ class Collections(ObservedTest):
                          {f"around/python:{name}" for name in names})
         found, young = json.loads(self.marks("told")[0]["payload"])
         self.assertGreaterEqual(found, 1000)
-        told = [line["values"] for line in self.ended(set(names))]
+        told = [line["args"] for line in self.ended(set(names))]
         self.assertEqual(told[0], {"collected": found, "uncollectable": 0})
         self.assertEqual([values["collected"] for values in told[:2]], [found, young])
 

@@ -53,7 +53,7 @@ class GreenletsTest(RecordingTest):
             [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
         contexts = collections.Counter()
         for row in report["calls_by_context"]:
-            contexts[row["task"], row["name"]] += row["calls"]
+            contexts[row["task"], row["name"]] += row["call_count"]
         return dict(contexts)
 
     def record_tracks(self, source, options=("--no-preload",)):
@@ -283,7 +283,7 @@ class Calls(GreenletsTest):
         report = json.loads(harness.run(
             [ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout)
         edges = {tuple(report["calls"][row[end]]["name"].split(".")[-1]
-                       for end in ("caller_row", "callee_row")): row["calls"]
+                       for end in ("caller_row", "callee_row")): row["call_count"]
                  for row in report["call_edges"]}
         return {pair: count for pair, count in edges.items()
                 if not {"<module>", "<lambda>"} & set(pair)}

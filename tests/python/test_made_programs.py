@@ -116,9 +116,9 @@ class Program:
     def check_counted(self):
         counts = collections.Counter()
         for line in self.record("aggregate")[1]:
-            if line["event"] == "sample" and line.get("set") == "calls":
+            if line["event"] == "sample" and line.get("sample_set") == "calls":
                 path = "/".join(frame.split(" (")[0] for frame in line["stack"])
-                counts[path] += line["values"].get("calls", 0)
+                counts[path] += line["sample_values"].get("calls", 0)
         del counts["<module>"]
         expected = paths(self.expected["threads"])
         different = [f"{key}: expected {expected[key]}, recorded {counts[key]}"

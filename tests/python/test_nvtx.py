@@ -88,7 +88,7 @@ class Said(NvtxTest):
             function()
         """, "begin", "mark")
         self.assertEqual([event["name"] for event in events], ["", "", "pushed", "function"])
-        for key in ("domain", "category", "color", "payload", "values"):
+        for key in ("domain", "category", "color", "payload", "args"):
             self.assertEqual([event.get(key) for event in events], 4 * [None], key)
 
     def test_a_category_is_told_by_its_name_or_its_number(self):
@@ -221,7 +221,7 @@ class Payloads(NvtxTest):
             nvtx.mark("m", payload=numpy.array((1.5, (7,), [1, 2, 3]), record))
             nvtx.mark("m", payload=[[object()] * 100] * 100)
         """, "mark")
-        values = [event.get("values") for event in events]
+        values = [event.get("args") for event in events]
         self.assertEqual(values[0], {"size": 3, "data": "[1, 2, 3]"})
         self.assertEqual(values[1]["size"], 10 ** 9)
         self.assertTrue(values[1]["data"].startswith("[0, 1, 2, "))
@@ -252,7 +252,7 @@ class Payloads(NvtxTest):
             payload.append(3)
             function()
         """, "begin")
-        self.assertEqual([event["values"]["size"] for event in events], [1, 2, 2, 3])
+        self.assertEqual([event["args"]["size"] for event in events], [1, 2, 2, 3])
 
     def test_without_numpy_and_for_other_types_there_is_a_warning_and_the_event(self):
         events = self.events("""
@@ -267,7 +267,7 @@ class Payloads(NvtxTest):
                 assert [warning.category for warning in caught] == [nvtx.NvtxWarning], caught
                 assert "Install numpy" in str(caught[0].message)
         """, "mark")
-        self.assertEqual([event.get("values") for event in events], [None, None])
+        self.assertEqual([event.get("args") for event in events], [None, None])
 
 
 class Counters(NvtxTest):
@@ -374,7 +374,7 @@ class Profiles(NvtxTest):
         report = harness.run([harness.ANNOT, "report", "--json", str(self.folder / "out.annot")])
         told = json.loads(report.stdout)
         self.assertEqual([row for name in ("ranges", "overlapping_ranges", "track_ranges")
-                          for row in told[name] if row["unfinished"]], [])
+                          for row in told[name] if row["unfinished_count"]], [])
 
     def test_a_script_is_profiled_by_python_dash_m(self):
         script = self.script("""

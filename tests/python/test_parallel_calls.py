@@ -51,11 +51,11 @@ def paths_of(lines):
 def counted_paths_of(lines):
     counts = collections.Counter()
     for line in lines:
-        if line["event"] == "sample" and line.get("set") == "calls":
+        if line["event"] == "sample" and line.get("sample_set") == "calls":
             names = [frame.rsplit(" (", 1)[0] for frame in line["stack"]]
             path = "/".join(name for name in names if not name.startswith("task "))
             if not names[-1].startswith("task "):
-                counts[path] += line["values"].get("calls", 0)
+                counts[path] += line["sample_values"].get("calls", 0)
     return +counts
 
 
@@ -140,8 +140,8 @@ class ParallelCalls(RecordingTest):
                      if line["event"] == "begin" and line["name"] == "given"]
             self.assertEqual(len(begun), 20 * THREADS * ROUNDS)
             for line in begun:
-                self.assertEqual(line["values"]["shared_list"][0], "[")
-                self.assertEqual(line["values"]["shared_dict"][0], "{")
+                self.assertEqual(line["args"]["shared_list"][0], "[")
+                self.assertEqual(line["args"]["shared_dict"][0], "{")
 
     def test_tracing_begins_and_ends_while_threads_run(self):
         for interpreter, path in traced_interpreters():

@@ -74,7 +74,7 @@ def attributes(row):
         "domain": row.domain, "category": row.category, "level": row.level or None,
         "color": None if row.color is None else f"#{row.color:08x}",
         "payload": None if row.payload is None else number(row.payload),
-        "values": {key: number(value) for key, value in row.values.items()},
+        "args": {key: number(value) for key, value in row.args.items()},
         "track_id": f"{row.track.id:#x}" if row.track else None,
     }
 
@@ -109,18 +109,18 @@ def line_of_flow(row):
 
 def line_of_loss(row):
     return told(event="lost", time_ns=row.begin_ns, duration_ns=row.end_ns - row.begin_ns,
-                lost=row.records, cause=row.cause, **owner(row))
+                lost_count=row.lost_count, cause=row.cause, **owner(row))
 
 
 def line_of_sample(row):
     off, short = row.kind == "off_cpu", row.kind == "short-waits"
     return told(
         event="off_cpu" if off else "sample", time_ns=row.time_ns, cpu=row.cpu,
-        set=row.kind if short else None, values=row.values if short else None,
+        sample_set=row.kind if short else None, sample_values=row.sample_values if short else None,
         cpu_ns=None if off or short else row.cpu_ns,
         duration_ns=row.end_ns - row.time_ns if off or short else None,
-        reason=row.reason, ready_ns=row.ready_ns if off else None, in_kernel=row.in_kernel,
-        gc=row.collecting, gil=row.holds_gil, unfinished=row.unfinished,
+        reason=row.reason, runnable_ns=row.runnable_ns if off else None, in_kernel=row.in_kernel,
+        collecting=row.collecting, holds_gil=row.holds_gil, unfinished=row.unfinished,
         inherited=row.inherited, ranges=list(row.ranges), stack=list(row.stack), **owner(row))
 
 
@@ -203,7 +203,7 @@ class Agreement(RecordingTest):
                              (len(rows), sum(durations), min(durations), max(durations)), row)
             if kind == "pushed":
                 self.assertEqual(row["self_ns"], sum(row.self_ns for row in rows), row)
-            self.assertEqual((row["unfinished"], row["end_lost"]),
+            self.assertEqual((row["unfinished_count"], row["end_lost"]),
                              (sum(row.unfinished for row in rows),
                               sum(row.end_lost for row in rows)), row)
         self.assertEqual(report["recording"]["process_count"], len(recording.processes))
@@ -246,7 +246,7 @@ class Agreement(RecordingTest):
             self.assertEqual([columns.strings[i] if i >= 0 else None for i in columns.name],
                              [row.name or None for row in rows], name)
         columns = recording.losses.columns()
-        self.assertEqual(list(zip(columns.begin_ns, columns.end_ns, columns.records,
+        self.assertEqual(list(zip(columns.begin_ns, columns.end_ns, columns.lost_count,
                                   [columns.strings[i] for i in columns.cause])),
                          [row[:4] for row in recording.losses])
 
@@ -292,7 +292,7 @@ class Agreement(RecordingTest):
         recording = self.check(self.folder / "out.annot")
         marks = {mark.name: mark for mark in recording.marks}
         self.assertEqual(marks["m"].payload, "text")
-        self.assertEqual(marks["m"].values, {"x": 1, "y": 2.5, "z": True})
+        self.assertEqual(marks["m"].args, {"x": 1, "y": 2.5, "z": True})
         ranges = {row.name: row for row in recording.ranges}
         self.assertEqual((ranges["a"].domain, ranges["a"].category, ranges["a"].level,
                           ranges["a"].payload), ("d", "c", 3, -1))
@@ -335,7 +335,8 @@ class SampleSets(RecordingTest):
     def test_samples_have_the_values_and_ids_of_their_sets(self):
         sums = collections.Counter()
         for sample in self.recording.samples:
-            sums.update({(sample.kind, name): value for name, value in sample.values.items()})
+            sums.update({(sample.kind, name): value
+                         for name, value in sample.sample_values.items()})
         self.assertEqual(sums["alloc", "alloc-bytes"], 3 * 4096 + 2 * 2**20 + 100)
         self.assertEqual(sums["calls", "calls"], 170)
         self.assertEqual(sums["off_cpu", "blocked"], 3_000_000)
@@ -345,7 +346,7 @@ class SampleSets(RecordingTest):
 
     def test_a_set_is_a_table_of_columns(self):
         alloc = self.recording.samples.columns("alloc")
-        self.assertEqual(list(alloc.values["alloc-bytes"]), [4096] * 3 + [2**20] * 2 + [100])
+        self.assertEqual(list(alloc.sample_values["alloc-bytes"]), [4096] * 3 + [2**20] * 2 + [100])
         self.assertEqual(alloc.id[5] - alloc.id[0], 5 * 4096)
         self.assertEqual([alloc.stacks[stack][-1].split(" ")[0] for stack in alloc.stack],
                          ["load"] * 3 + ["step"] * 3)
@@ -355,7 +356,7 @@ class SampleSets(RecordingTest):
         waits = self.recording.samples.columns("off-cpu")
         self.assertEqual([waits.strings[reason] for reason in waits.reason], ["disk"])
         self.assertEqual([waits.paths[path] for path in waits.ranges], [("load",)])
-        self.assertEqual(sum(self.recording.samples.columns().values["cpu"]), 33_000_000)
+        self.assertEqual(sum(self.recording.samples.columns().sample_values["cpu"]), 33_000_000)
         with self.assertRaisesRegex(ValueError, "there are: cpu, off-cpu, short-waits, alloc"):
             self.recording.samples.columns("nothing")
 

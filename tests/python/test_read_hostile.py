@@ -52,7 +52,7 @@ def use(recording):
         repr(sample)
     for described in recording.sample_sets:
         columns = recording.samples.columns(described.name)
-        assert set(columns.values) == {value.name for value in described.values}
+        assert set(columns.sample_values) == {value.name for value in described.values}
         for codes, names in ((columns.stack, columns.stacks), (columns.ranges, columns.paths),
                              (columns.reason, columns.strings)):
             assert all(-1 <= code < len(names) for code in codes)

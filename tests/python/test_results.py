@@ -68,7 +68,7 @@ class Numbers(ResultsTest):
     if not r.recording.table("sampling")[0]["off_cpu"]:
         sys.exit()  # waits cannot be recorded here
     first = r.stats()[0]
-    assert first.function == "sleepy" and 0.39e9 < first.waiting_ns < 0.6e9, first
+    assert first.function == "sleepy" and 0.39e9 < first.blocked_ns < 0.6e9, first
     assert first.wall_ns > 0.9 * 0.4e9 and first.self_ns < 0.1e9, first
     headline = r.text(width=200).splitlines()[0]
     assert "(sleepy" in headline, headline  # before Python 3.11 time.sleep() is a select()
@@ -114,8 +114,8 @@ class Numbers(ResultsTest):
     if not r.recording.table("sampling")[0]["off_cpu"]:
         sys.exit()  # waits cannot be recorded here
     rows = {row.function: row for row in r.stats()}
-    assert rows["sleepy"].waiting_ns > 0.19e9, rows
-    assert 0.11e9 < rows["helper"].waiting_ns < 0.2e9, rows
+    assert rows["sleepy"].blocked_ns > 0.19e9, rows
+    assert 0.11e9 < rows["helper"].blocked_ns < 0.2e9, rows
             """)
 
     def test_a_program_that_was_just_written_has_its_text(self):
@@ -134,7 +134,7 @@ class Numbers(ResultsTest):
         spin(0.1); sleepy(0.05)
     for functions in ("own", "python", "all"):
         for sort, field in [("wall", "wall_ns"), ("self", "self_ns"), ("total", "total_ns"),
-                            ("waiting", "waiting_ns"), ("ready", "ready_ns"),
+                            ("blocked", "blocked_ns"), ("runnable", "runnable_ns"),
                             ("count", "sample_count")]:
             values = [getattr(row, field) or 0 for row in r.stats(sort=sort, functions=functions)]
             assert values == sorted(values, reverse=True), (sort, values)
@@ -161,9 +161,9 @@ class Numbers(ResultsTest):
         told = harness.run([ANNOT, "report", "--json", str(self.folder / "out.annot")]).stdout
         rows = [row for row in json.loads(told)["own_functions"] if row.get("rest") is None]
         self.assertEqual(
-            sorted((row["function"], row["self_ns"], row["waiting_ns"], row["sample_count"])
+            sorted((row["function"], row["self_ns"], row["blocked_ns"], row["sample_count"])
                    for row in stats),
-            sorted((row["name"], row["cpu_ns"], row["waiting_ns"], row["sample_count"])
+            sorted((row["name"], row["cpu_ns"], row["blocked_ns"], row["sample_count"])
                    for row in rows))
 
     def test_the_text_is_that_of_annot_report(self):

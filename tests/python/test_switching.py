@@ -52,7 +52,7 @@ class Switching(RecordingTest):
         return harness.run([ANNOT, "set", *options], env=environment).stdout
 
     def counted(self, output, name="work"):
-        wanted = f"select coalesce(sum(calls), 0) from calls where name = '{name}'"
+        wanted = f"select coalesce(sum(call_count), 0) from calls where name = '{name}'"
         text = harness.run([ANNOT, "query", "--csv", str(output), wanted]).stdout
         return int(float(text.split()[-1]))
 

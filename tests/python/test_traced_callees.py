@@ -256,7 +256,7 @@ class Callees(RecordingTest):
             self.run_on(interpreter, path, source)
             report = json.loads(harness.run([ANNOT, "report", "--json",
                                              str(self.folder / "inside.annot")]).stdout)
-            counts = {row["name"]: row["calls"] for row in report["calls"]}
+            counts = {row["name"]: row["call_count"] for row in report["calls"]}
             self.assertEqual((counts["leaf"], counts["fib"]), (10, 50), interpreter)
 
     def test_without_callees_and_with_those_in_c(self):

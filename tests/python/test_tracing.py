@@ -114,11 +114,11 @@ class Tracing(RecordingTest):
         """Paths of counted calls, like those of an exact recording but without resumptions."""
         counts = collections.Counter()
         for line in lines:
-            if line["event"] == "sample" and line.get("set") == "calls":
+            if line["event"] == "sample" and line.get("sample_set") == "calls":
                 path = "/".join(frame.rsplit(" (", 1)[0] for frame in line["stack"]
                                 if not frame.startswith("task "))
-                if not path.endswith("<module>") and line["values"].get("calls"):
-                    counts[path, "+"] += line["values"]["calls"]
+                if not path.endswith("<module>") and line["sample_values"].get("calls"):
+                    counts[path, "+"] += line["sample_values"]["calls"]
         return counts
 
     def assert_same(self, interpreter, expected, told):
@@ -158,7 +158,7 @@ class Tracing(RecordingTest):
         """The numbers of calls of step(), of its only line, and of work()."""
         text = harness.run([ANNOT, "report", "--json", str(recording)]).stdout
         report = json.loads(text)
-        calls = {row["name"]: row["calls"] for row in report["calls"]}
+        calls = {row["name"]: row["call_count"] for row in report["calls"]}
         hits = {row["name"]: row["hits"] for row in report["line_counts"]}
         return calls.get("step"), hits.get("step"), calls.get("work")
 
@@ -210,7 +210,7 @@ for way in range(1 << depth):
                          "-o", str(output), "--", interpreter.command, str(script), str(depth)],
                         env=self.environment_of(path))
             report = harness.run([ANNOT, "report", "--json", str(output)]).stdout
-            calls = {row["name"]: row["calls"] for row in json.loads(report)["calls"]}
+            calls = {row["name"]: row["call_count"] for row in json.loads(report)["calls"]}
             self.assertEqual(calls["right"], depth * 2 ** (depth - 1))
             self.assertEqual(calls["left"], (depth + 2) * 2 ** (depth - 1))
             self.assertEqual("no room for all call paths" in harness.run(
@@ -307,7 +307,7 @@ for way in range(1 << depth):
 
     def check_values(self, lines):
         def of(event, name):
-            return [line.get("values") for line in lines
+            return [line.get("args") for line in lines
                     if line["event"] == event and line.get("name") == name]
 
         self.assertEqual(of("begin", "given"), self.GIVEN)
@@ -322,7 +322,7 @@ for way in range(1 << depth):
             "ValueError", "KeyError", "ValueError", "ValueError")])
 
     def check_exceptions(self, lines, version):
-        marks = [(line["name"], line["values"]) for line in lines
+        marks = [(line["name"], line["args"]) for line in lines
                  if line.get("category") == "exceptions"]
         kept = [("KeyError", {"message": "kept"})] if version >= (3, 12) else []
         self.assertEqual(marks, [("ValueError", {"message": "no more"}),
@@ -405,7 +405,7 @@ for way in range(1 << depth):
         return output, json.loads(harness.run([ANNOT, "report", "--json", str(output)]).stdout)
 
     def made(self, report, name):
-        return {(row["task"], row["range"]): row["calls"] for row in report["calls_by_context"]
+        return {(row["task"], row["range"]): row["call_count"] for row in report["calls_by_context"]
                 if row["name"] == name and not row.get("rest")}
 
     def test_calls_are_told_by_the_task_and_the_range_they_are_made_in(self):
@@ -413,10 +413,10 @@ for way in range(1 << depth):
             output, report = self.trace_tasks(interpreter, path, "exact")
             self.assertEqual(self.made(report, "parse"), {
                 ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 8})
-            self.assertEqual(sum(row["calls"] for row in report["calls"]
+            self.assertEqual(sum(row["call_count"] for row in report["calls"]
                                  if row["name"] == "parse"), 10)
             text = harness.run([ANNOT, "query", "--json", str(output),
-                                "select sum(calls) calls from calls_by_context "
+                                "select sum(call_count) calls from calls_by_context "
                                 "where task = 'fetch' and name = 'parse'"]).stdout
             self.assertIn('"calls":8', text.replace(" ", ""))
             self.assertEqual(self.inside("outside", output), {"parse": 1})
@@ -425,7 +425,7 @@ for way in range(1 << depth):
             self.assertEqual(self.made(report, "parse"), {
                 ("", "outside"): 1, ("cancelled", ""): 1, ("fetch", ""): 4,
                 ("fetch", "request"): 4})
-            self.assertEqual({row["name"]: row["calls"] for row in report["calls"]
+            self.assertEqual({row["name"]: row["call_count"] for row in report["calls"]
                               if "<listcomp>" not in row["name"]},  # none from 3.12 on
                              {"parse": 10, "nap": 9, "fetch": 4, "cancelled": 1, "main": 1,
                               "plain": 1, "<module>": 1})
@@ -437,16 +437,16 @@ for way in range(1 << depth):
         report = json.loads(harness.run([ANNOT, "report", "--json", "--range", name,
                                          str(path)]).stdout)
         lines = harness.run([ANNOT, "query", "--json", "--range", name, str(path),
-                             "select name, calls from calls"]).stdout.splitlines()
-        found = {row["name"]: row["calls"] for row in report["calls"]}
-        self.assertEqual({row["name"]: row["calls"] for row in map(json.loads, lines)}, found)
+                             "select name, call_count from calls"]).stdout.splitlines()
+        found = {row["name"]: row["call_count"] for row in report["calls"]}
+        self.assertEqual({row["name"]: row["call_count"] for row in map(json.loads, lines)}, found)
         return found
 
     def test_coroutines_are_on_their_tasks_from_begin_to_end(self):
         for interpreter, path in self.each():
             output, report = self.trace_tasks(interpreter, path, "exact")
             whole = {row["name"]: row for row in report["coroutines"]}
-            self.assertEqual({name: row["calls"] for name, row in whole.items()},
+            self.assertEqual({name: row["call_count"] for name, row in whole.items()},
                              {"main": 1, "fetch": 4, "nap": 9, "cancelled": 1})
             ran = {row["name"]: row["total_ns"] for row in report["calls"]}
             for name, least_ms in (("fetch", 4 * 30), ("nap", 8 * 10), ("main", 30)):

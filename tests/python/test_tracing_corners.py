@@ -38,7 +38,7 @@ class CornersTest(RecordingTest):
         lines = [json.loads(line) for line in text.splitlines()]
         counts = collections.Counter()
         for row in self.calls(output):
-            counts[row["name"].split(".")[-1]] += row["calls"]
+            counts[row["name"].split(".")[-1]] += row["call_count"]
         return lines, counts
 
     def calls(self, output):
@@ -138,11 +138,11 @@ class CornersTest(RecordingTest):
                                            "--trace-select", "work", *options)
                 [work] = self.calls(output)
                 if interpreter.version < (3, 12):
-                    self.assertEqual((work["calls"], work["known"]), (400000, "counted"))
+                    self.assertEqual((work["call_count"], work["known"]), (400000, "counted"))
                     continue
-                sampled = work["estimated_calls"] > 0
+                sampled = work["estimated_call_count"] > 0
                 self.assertEqual(work["known"], "estimated", work)
-                self.assertLess(work["calls"] - work["estimated_calls"], 400000)
+                self.assertLess(work["call_count"] - work["estimated_call_count"], 400000)
                 text = harness.run([ANNOT, "report", "--table", "calls", str(output)]).stdout
                 self.assertRegex(text, r"~[0-9]")
                 self.assertIn("estimated from samples" if sampled else "too low", text)
@@ -312,7 +312,7 @@ class CornersTest(RecordingTest):
 
     def ends(self, lines, name):
         """The attributes at each end of a call, or of a piece of one."""
-        return [line.get("values") for line in lines
+        return [line.get("args") for line in lines
                 if line["event"] == "end" and line.get("name", "").split(".")[-1] == name]
 
     BEGUN = """
@@ -376,7 +376,7 @@ class CornersTest(RecordingTest):
         report = json.loads(harness.run(
             [ANNOT, "report", "--json", str(self.folder / "corner.annot")]).stdout)
         names = [row["name"].split(".")[-1] for row in report["calls"]]
-        found = {(names[row["caller_row"]], names[row["callee_row"]]): row["calls"]
+        found = {(names[row["caller_row"]], names[row["callee_row"]]): row["call_count"]
                  for row in report["call_edges"]}
         return {edge: calls for edge, calls in found.items() if calls}
 

@@ -61,7 +61,7 @@ class Truth(RecordingTest):
             row, about = rows[name], f"{interpreter} {mode} {name}"
             if name == "pieces":  # it is left and resumed
                 calls = 1
-            self.assertEqual(row["calls"], calls, about)
+            self.assertEqual(row["call_count"], calls, about)
             self.assert_near(row["total_ns"], total, f"total of {about}")
             self.assert_near(row["own_ns"], own, f"own of {about}")
             self.assertLessEqual(row["own_ns"], row["total_ns"], about)

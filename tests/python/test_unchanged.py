@@ -393,8 +393,9 @@ class Unchanged(RecordingTest):
                 record = [ANNOT, "record", "--force", "--sampling=none", "--python=default",
                           "--trace-functions=exact", "-o", output, "--"]
                 self.assertEqual(self.run_one([*record, *command]), self.run_one(command))
-                text = harness.run([ANNOT, "query", "--csv", output, "select coalesce(sum(calls),"
-                                    " 0) from calls where name = 'work'"]).stdout
+                text = harness.run([ANNOT, "query", "--csv", output,
+                                    "select coalesce(sum(call_count), 0) from calls "
+                                    "where name = 'work'"]).stdout
                 self.assertEqual(text.split()[-1], "100")
 
     def test_ends(self):

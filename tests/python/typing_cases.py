@@ -144,8 +144,9 @@ reveal_type(function_of_domain)  # is def (a: int) -> str
 
 reveal_type(pyannot.read("x").table("functions")[0]["cpu_self_ns"])  # is Any
 columns = pyannot.read("x").samples.columns("alloc")
-reveal_type(columns.values)  # is dict[str, pyannot._reader.Column]
-reveal_type([sample.values for sample in pyannot.read("x").samples])  # is list[Mapping[str, int]]
+reveal_type(columns.sample_values)  # is dict[str, pyannot._reader.Column]
+samples = pyannot.read("x").samples
+reveal_type([sample.sample_values for sample in samples])  # is list[Mapping[str, int]]
 reveal_type(pyannot.read("x").sample_sets[0].values[0].unit)  # is str
 pyannot.read("x").report(value=3)  # wrong: Argument "value"
 pyannot.read("x").report(sort="self")  # wrong: Unexpected keyword argument "sort"

@@ -58,7 +58,7 @@ def check_own_functions(check, page, data):
 
 def check_threads(check, page, data):
     expected = sorted([joined(time_text(row[name])) for name in (
-        "cpu_ns", "ready_ns", "waiting_ns")] for row in data["threads"])
+        "cpu_ns", "runnable_ns", "blocked_ns")] for row in data["threads"])
     shown = sorted([joined(cell) for cell in row[1:4]]
                    for row in of_rows(page, "Processes and threads"))
     check.equal("page: threads, as in the report", shown, expected)

@@ -167,7 +167,7 @@ class Truth(read_recording.Recording):
             self.rows["losses"].append({"thread": row["thread"], "process": row["process"],
                                         "begin_ns": row["time_ns"],
                                         "end_ns": event["end"] - self.zero,
-                                        "records": event["value"]})
+                                        "lost_count": event["value"]})
 
     # ---- Samples ----
 
@@ -186,10 +186,10 @@ class Truth(read_recording.Recording):
         label = self.labels.get(frame["label"]) if frame else None
         row = {"sample_set": name, "process": thread["process"], "thread": sample["thread"],
                "pid": self.processes[thread["process"]]["pid"],
-               "time_ns": sample["time"] - self.zero, "processor": sample["cpu"],
+               "time_ns": sample["time"] - self.zero, "cpu": sample["cpu"],
                "cpu_ns": values.get(CPU, 0) if instant else 0,
-               "ready_ns": 0 if instant else values.get(RUNNABLE, 0),
-               "waiting_ns": 0 if instant else values.get(BLOCKED, 0),
+               "runnable_ns": 0 if instant else values.get(RUNNABLE, 0),
+               "blocked_ns": 0 if instant else values.get(BLOCKED, 0),
                "stack": sample["stack"] or None, "line": frame["line"] or None if frame else None,
                "function": self.text(label["text"]) or None if label else None,
                "in_kernel": sample["flags"] >> 2 & 1, "holds_gil": sample["flags"] >> 4 & 1}

@@ -105,7 +105,7 @@ def processors_are_those_that_the_program_may_use(home):
         raise Skip("no samples here")
     report = home.annot("report", "--json", "--table", "recording", attached.path).ok()
     facts = json.loads(report.out)["recording"]
-    equal(facts["processor_count"], 1, "processors")
+    equal(facts["cpu_count"], 1, "processors")
     asked.end()
 
 

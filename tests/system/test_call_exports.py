@@ -31,19 +31,21 @@ def query(recording, sql):
 
 def functions_of(recording):
     """(file, line, name): (primitive calls, calls, own ns, total ns)"""
-    rows = query(recording, "select file, line, name, known, primitive_calls, calls, own_ns, "
-                            "total_ns from calls")
+    rows = query(recording, "select file, line, name, known, primitive_call_count, call_count, "
+                            "own_ns, total_ns from calls")
     return {(row["file"] or "~", row["line"] or 0,
              row["name"] + (" [estimated]" if row["known"] == "estimated" else "")):
-            (row["primitive_calls"], row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
+            (row["primitive_call_count"], row["call_count"], row["own_ns"], row["total_ns"])
+            for row in rows}
 
 
 def edges_of(recording):
     """(caller, callee): (calls, primitive calls, own ns, total ns), by names"""
-    rows = query(recording, "select caller, callee, calls, primitive_calls, own_ns, total_ns "
-                            "from call_edges")
+    rows = query(recording, "select caller, callee, call_count, primitive_call_count, own_ns, "
+                            "total_ns from call_edges")
     return {(row["caller"], row["callee"]):
-            (row["calls"], row["primitive_calls"], row["own_ns"], row["total_ns"]) for row in rows}
+            (row["call_count"], row["primitive_call_count"], row["own_ns"], row["total_ns"])
+            for row in rows}
 
 
 def plain(name):

@@ -86,7 +86,7 @@ def recorded(folder, program, mode):
         return None
     assert run.returncode == 0, run.stderr
     rows = subprocess.run([ANNOT, "query", "--json", recording,
-                           "select name, file, line, calls from calls"], check=True,
+                           "select name, file, line, call_count from calls"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = [json.loads(row) for row in rows]
     if not rows:
@@ -98,10 +98,10 @@ def recorded(folder, program, mode):
     counts = {}
     for row in rows:
         if row["file"]:
-            assert exported[row["file"], row["line"]] >= row["calls"], row
+            assert exported[row["file"], row["line"]] >= row["call_count"], row
             key = (os.path.realpath(row["file"]), row["line"])
-            counts[key] = counts.get(key, 0) + row["calls"]
-    return counts, {row["name"]: row["calls"] for row in rows if row["name"] in GENERATORS}
+            counts[key] = counts.get(key, 0) + row["call_count"]
+    return counts, {row["name"]: row["call_count"] for row in rows if row["name"] in GENERATORS}
 
 
 def main():

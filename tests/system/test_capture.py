@@ -106,7 +106,7 @@ def samples_and_waits_are_those_inside(home):
     cpu = table(home, path, "select sum(cpu_ns) as ns from samples")[0]["ns"]
     check(0.7 * burnt_ns < cpu < 1.3 * burnt_ns, f"{cpu} of {burnt_ns} ns of CPU time inside")
     away = {row["tid"]: row["ns"] for row in table(
-        home, path, "select tid, sum(waiting_ns) as ns from waits where reason != 'preempted' "
+        home, path, "select tid, sum(blocked_ns) as ns from waits where reason != 'preempted' "
         "group by tid")}
     main_ns, other_ns = (away[tid] for tid in sorted(away))
     check(main_ns <= 1.05 * waited_ns, f"{main_ns} of {waited_ns} ns of waits inside")

@@ -37,7 +37,7 @@ def calls_of_viztracer_are_those_of_its_file(home):
           "durations of calls")
     calls = {row["name"]: row for row in query(home, path, "select * from calls")}
     leaf = [nanoseconds(event["dur"]) for event in events if event["name"].startswith("leaf ")]
-    equal((calls["leaf"]["calls"], calls["leaf"]["total_ns"]), (len(leaf), sum(leaf)), "leaf")
+    equal((calls["leaf"]["call_count"], calls["leaf"]["total_ns"]), (len(leaf), sum(leaf)), "leaf")
     equal((calls["leaf"]["file"], calls["leaf"]["line"]), ("/srv/v.py", 2), "where leaf is")
     names = query(home, path, "select t.name as thread, p.label as process from threads t "
                               "join processes p on p.id = t.process")
@@ -57,7 +57,7 @@ def work_of_gpus_is_tied_to_its_launch(home):
                    "launch_path": mm},
                   {"name": "Memcpy HtoD (Pageable -> Device)", "duration_ns": 5000, "delay": None,
                    "launch_path": None}], "work of queues")
-    lanes = query(home, path, "select path from lanes where kind = 'queue'")
+    lanes = query(home, path, "select path from tracks where kind = 'queue'")
     equal(lanes, [{"path": "GPU 0: NVIDIA H100 80GB HBM3/stream 7"}], "lanes")
     report = home.annot("report", "--all", path).ok().out.decode()
     check("64,1,1" in report and "aten::mm [[1,2],[2,4]]" in report, "shapes in the report")
@@ -75,7 +75,7 @@ def streams_of_xla_are_queues(home):
     equal([tuple(row.values()) for row in rows],
           [("MemcpyH2D", 2000, 5000, f"{step}/cuMemcpyHtoDAsync_v2"),
            ("loop_add_fusion", 8250, 9625, f"{step}/cuLaunchKernel")], "work of the stream")
-    equal(query(home, path, "select path from lanes where kind = 'queue'"),
+    equal(query(home, path, "select path from tracks where kind = 'queue'"),
           [{"path": "GPU 0/Stream #13(Compute,MemcpyH2D)"}], "lanes")
     threads = query(home, path, "select p.label as process, t.name as thread from threads t "
                                 "join processes p on p.id = t.process order by 1")
@@ -99,7 +99,7 @@ def waits_and_overhead_of_gpus_are_no_threads(home):
     ]
     path, said = imported(home, written(home, json.dumps(events)))
     equal(said, "", "what was said")
-    rows = query(home, path, "select r.name, l.path from ranges r join lanes l on l.id = r.lane "
+    rows = query(home, path, "select r.name, l.path from ranges r join tracks l on l.id = r.track "
                              "where r.kind = 'queue' order by 1")
     equal([tuple(row.values()) for row in rows],
           [("Event Sync", "waits"), ("Lazy Function Loading", "overhead"),

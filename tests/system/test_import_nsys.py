@@ -37,7 +37,7 @@ def databases_of_nsight_systems_are_read(home):
     equal([tuple(row.values()) for row in work],
           [("gemm<float>(int)", 900, 3000, "lib:step/cudaLaunchKernel"),
            ("Memcpy HtoD", 3500, 1000, "lib:step/cudaMemcpyAsync")] * 3, "work of the queue")
-    equal(query(home, path, "select path from lanes where kind = 'queue'"),
+    equal(query(home, path, "select path from tracks where kind = 'queue'"),
           [{"path": "GPU 0: NVIDIA H100/stream 7"}], "lanes")
     report = home.annot("report", "--all", path).ok().out.decode()
     check("64,8,1" in report and "12.0 KiB" in report, report)
@@ -71,13 +71,13 @@ def waits_memory_and_overhead_of_nsight_systems_are_read(home):
     for words in ("waits have no stacks", "waits without an end: 2", "not have: 1"):
         check(words in said, f"{words!r} is not in {said}")
     check("without the call" not in said, said)
-    rows = query(home, path, "select tid, time_ns, end_ns, waiting_ns, ready_ns, reason, path from "
-                             "samples where sample_set = 'off-cpu' order by time_ns")
+    rows = query(home, path, "select tid, time_ns, end_ns, blocked_ns, runnable_ns, reason, path "
+                             "from samples where sample_set = 'off-cpu' order by time_ns")
     equal([tuple(row.values()) for row in rows],
           [(4000, 1000, 4000, 3000, 0, "unknown", "step"),
            (4001, 5000, 5500, 0, 500, "preempted", None)], "waits")
     rows = query(home, path, "select r.name, r.begin_ns, r.duration_ns, l.path as lane, "
-                             "r.launch_path, r.args from ranges r join lanes l on l.id = r.lane "
+                             "r.launch_path, r.args from ranges r join tracks l on l.id = r.track "
                              "where r.kind = 'queue' order by r.begin_ns")
     memory, size = "GPU 0: NVIDIA H100/memory", 1 << 20
     equal([(*tuple(row.values())[:5], json.loads(row["args"] or "{}")) for row in rows],
@@ -95,7 +95,7 @@ def waits_memory_and_overhead_of_nsight_systems_are_read(home):
             database.execute(f"ALTER TABLE SCHED_EVENTS DROP COLUMN {column}")
         database.commit()
     path, _ = imported(home, source)
-    rows = query(home, path, "select waiting_ns, ready_ns from samples order by time_ns")
+    rows = query(home, path, "select blocked_ns, runnable_ns from samples order by time_ns")
     equal([tuple(row.values()) for row in rows], [(3000, 0), (500, 0)], "waits without states")
 
 
@@ -105,7 +105,7 @@ def waits_of_exports_come_back_once(home):
     subprocess.run([MAKE, "sampled", first], check=True)
     home.annot("export", "--force", "-o", "out.sqlite", first).ok()
     second, _ = imported(home, home.work / "out.sqlite")
-    sql = "select sum(waiting_ns) as ns from samples where sample_set = 'off-cpu'"
+    sql = "select sum(blocked_ns) as ns from samples where sample_set = 'off-cpu'"
     equal(query(home, second, sql), query(home, first, sql), "waits")
 
 

@@ -25,13 +25,13 @@ def packets_of_perfetto_are_read(home):
     equal(query(home, path, "select p.name as process, t.name as thread from threads t join "
                             "processes p on p.id = t.process where t.tid = 78"),
           [{"process": "demo", "thread": "worker"}], "names")
-    equal(query(home, path, "select path from lanes"), [{"path": "requests"}], "lanes")
+    equal(query(home, path, "select path from tracks"), [{"path": "requests"}], "lanes")
     equal(query(home, path, "select name, time_ns from marks"), [{"name": "now", "time_ns": 10000}],
           "marks")
     equal(query(home, path, "select name, value, unit from counters"),
           [{"name": "heap", "value": 12, "unit": "MiB"}], "counters")
-    equal(query(home, path, "select tid, time_ns, cpu_ns, function, processor from samples"),
-          [{"tid": 78, "time_ns": 50000, "cpu_ns": 10**6, "function": "leaf", "processor": 3}],
+    equal(query(home, path, "select tid, time_ns, cpu_ns, function, cpu from samples"),
+          [{"tid": 78, "time_ns": 50000, "cpu_ns": 10**6, "function": "leaf", "cpu": 3}],
           "samples")
 
 

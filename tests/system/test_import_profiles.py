@@ -118,7 +118,7 @@ def speedscope_exports_of_annot_come_back(home):
         name = "substr(coalesce(domain || ':', '') || name, 1, 1 << 20) as name"
         for sql in (f"select {name}, duration_ns from ranges order by 1, 2",
                     "select sum(cpu_ns) as cpu from samples where sample_set = 'cpu'",
-                    "select sum(waiting_ns + ready_ns) as waited from samples "
+                    "select sum(blocked_ns + runnable_ns) as waited from samples "
                     "where sample_set = 'off-cpu'"):
             equal(query(home, second, sql), query(home, first, sql), f"{sql} of {shape}")
 
@@ -182,7 +182,7 @@ def samples_of_perf_are_those_of_its_text(home):
 def fields_of_perf_are_told_apart(home):
     path, said = imported(home, CORPUS / "perf/fields.txt")
     check("250 us" in said and "need, or with impossible times: 1" in said, said)
-    rows = query(home, path, "select pid, tid, processor, sample_set, sample_values, function, "
+    rows = query(home, path, "select pid, tid, cpu, sample_set, sample_values, function, "
                              "file from samples order by time_ns")
     equal([tuple(row.values()) for row in rows],
           [(100, 101, 3, "cpu", '{"cpu":250000}', "operator new(unsigned long)", None),
@@ -213,9 +213,9 @@ def modules_of_perf_may_be_deleted(home):
 
 
 def called(home, path):
-    rows = query(home, path, "select file, line, name, calls, own_ns, total_ns from calls")
+    rows = query(home, path, "select file, line, name, call_count, own_ns, total_ns from calls")
     return {(row["file"] or "~", row["line"] or 0, row["name"]):
-            (row["calls"], row["own_ns"], row["total_ns"]) for row in rows}
+            (row["call_count"], row["own_ns"], row["total_ns"]) for row in rows}
 
 
 def equal_calls(got, stats, what):
@@ -236,9 +236,9 @@ def functions_of_cprofile_are_those_of_its_file(home):
     equal_calls(called(home, path), stats, "cProfile")
     pairs = {(caller[2], key[2]): (edge[0], round(edge[2] * 1e9))
              for key, value in stats.items() for caller, edge in value[4].items()}
-    rows = query(home, path, "select caller, callee, calls, own_ns from call_edges")
-    equal({(row["caller"], row["callee"]): (row["calls"], row["own_ns"]) for row in rows}, pairs,
-          "pairs")
+    rows = query(home, path, "select caller, callee, call_count, own_ns from call_edges")
+    equal({(row["caller"], row["callee"]): (row["call_count"], row["own_ns"]) for row in rows},
+          pairs, "pairs")
 
 
 class Profiled:

@@ -40,7 +40,7 @@ def own_times(profile):
 
 def own_times_in(home, path):
     rows = query(home, path, "select function, coalesce(file, '') as file, "
-                             "sum(cpu_ns) + sum(waiting_ns) as ns from samples group by 1, 2")
+                             "sum(cpu_ns) + sum(blocked_ns) as ns from samples group by 1, 2")
     return {(row["function"], row["file"]): row["ns"] / 1000 for row in rows if row["ns"]}
 
 

@@ -238,9 +238,9 @@ def statistics_of_every_python_are_read(home):
             subprocess.run([python, "-m", module, "-o", output, program], check=True,
                            stdout=subprocess.DEVNULL)
             path, _ = imported(home, output)
-            rows = query(home, path, "select name, calls, own_ns, total_ns from calls "
+            rows = query(home, path, "select name, call_count, own_ns, total_ns from calls "
                                      "where name in ('fib', 'work')")
-            got = {row["name"]: (row["calls"], row["own_ns"]) for row in rows}
+            got = {row["name"]: (row["call_count"], row["own_ns"]) for row in rows}
             for name, sums in own_stats(python, output).items():
                 calls, own_ns = sums[1], sums[2] * 1e9
                 equal(got[name][0], calls, f"{module} of {version}: calls of {name}")
@@ -272,7 +272,7 @@ def texts_of_python_2_are_named_again(home):
             items(number(1), number(1), real(0.5), real(1.0), b"{0") +
             items(again(0), number(5), text(b"leaf")) + items(*calls, callers) + b"0")
     path, _ = imported(home, written(home, data, "x.pstats"))
-    rows = query(home, path, "select name, calls, own_ns, file, line from calls order by name")
+    rows = query(home, path, "select name, call_count, own_ns, file, line from calls order by name")
     equal([tuple(row.values()) for row in rows],
           [("leaf", 3, 250000000, "a.py", 5), ("main", 1, 500000000, "a.py", 1)], "calls")
 

@@ -228,7 +228,7 @@ def a_line_that_only_waits_is_the_first_and_has_callers(home):
     script.write_text(WAITS, encoding="utf-8")
     python = samples.interpreters()[-1][1]
     path = str(home.record(python, script, options=["--no-preload"]).ok().path)
-    if not any(row["own_waiting_ns"] for row in lines_of(home, path)):
+    if not any(row["own_blocked_ns"] for row in lines_of(home, path)):
         raise Skip("waits are not known here")
     text = home.run(ANNOT, "report", "--lines", path).ok().out.decode().strip().splitlines()
     check(text[2].startswith("waits.py:6 ") and text[2].endswith("time.sleep(0.04)"), text)
@@ -236,7 +236,7 @@ def a_line_that_only_waits_is_the_first_and_has_callers(home):
     done = home.run(ANNOT, "report", "--json", "--callers", "call_api", path).ok()
     callers = json.loads(done.out)["callers"]
     equal([row["function"] for row in callers], ["<module>"], "who calls call_api")
-    check(callers[0]["waiting_ns"] >= 8 * 40_000_000, f"{callers} lacks waits")
+    check(callers[0]["blocked_ns"] >= 8 * 40_000_000, f"{callers} lacks waits")
 
 
 @case

@@ -49,7 +49,7 @@ def neighbours_are_told_by_how_much(home):
             neighbour.wait()
     others = facts["others_cpu_ns"] / 1e9
     wall = facts["wall_ns"] / 1e9
-    check(facts["processor_count"] == count, f"there are {count} processors: {facts}")
+    check(facts["cpu_count"] == count, f"there are {count} processors: {facts}")
     check(others > 0.5 * took, f"neighbours ran for {took} s, others for {others} s: {facts}")
     check(others < count * wall * 1.05 + 0.1, f"others had more than there is: {facts}")
     screen = home.annot("report", done.path).ok().out.decode()
@@ -78,7 +78,7 @@ def processors_of_an_attached_program_are_its_own(home):
             process.kill()
             process.wait()
     facts = facts_of(home, path)
-    check(facts["processor_count"] == len(ours), f"there are {ours} processors: {facts}")
+    check(facts["cpu_count"] == len(ours), f"there are {ours} processors: {facts}")
     check(facts["others_cpu_ns"] / 1e9 > 0.5 * took,
           f"neighbours ran for {took} s, others for {facts['others_cpu_ns'] / 1e9} s: {facts}")
 

@@ -120,7 +120,7 @@ def whatever_is_recorded_fits(home):
                                recording, timeout=120).ok().out)["sampling"]
     equal(sum(data["cpu"]["ns"]), told["cpu_ns"], "CPU time of the page")
     equal(sum(data["cpu"]["count"]), told["sample_count"], "samples of the page")
-    equal(sum(data["off"]["ns"]), told["waiting_ns"] + told["ready_ns"], "waits of the page")
+    equal(sum(data["off"]["ns"]), told["blocked_ns"] + told["runnable_ns"], "waits of the page")
 
 
 # Colours as most people see them, and where one kind of cones is absent (Machado, Oliveira and
@@ -166,7 +166,7 @@ def ranges_have_other_colours_than_states(home):
         tones = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})\b", block))
         hues = [tones[f"r{number}"] for number in range(1, 7)]
         for sight in SIGHTS:
-            for state in ("run1", "ready"):
+            for state in ("run1", "runnable"):
                 least = min((apart(hue, tones[state], sight), hue) for hue in hues)
                 check(least[0] >= 20, f"{theme}, {sight}: {least} is like {state}")
             least = min((apart(one, other, sight), one, other)

@@ -43,7 +43,7 @@ def rows(home, done, events=("begin",)):
 def told(home, done):
     """The number of ranges by name and values."""
     return collections.Counter(
-        (row["name"].split("(")[0], *sorted(row.get("values", {}).items()))
+        (row["name"].split("(")[0], *sorted(row.get("args", {}).items()))
         for row in rows(home, done))
 
 
@@ -133,9 +133,9 @@ def methods_and_texts_of_cxx(home):
         done = record(home, file, ranges=[f"{file}:Maker::make@this,colour,name",
                                           f"{file}:typed_fat@number"])
         found = rows(home, done)
-        makers = {row["values"].pop("this") for row in found if "this" in row["values"]}
+        makers = {row["args"].pop("this") for row in found if "this" in row["args"]}
         equal(len(makers), 1, f"objects, of {makers}")
-        values = [row["values"] for row in found]
+        values = [row["args"] for row in found]
         equal([row for row in values if "name" in row],
               [{"colour": "green" if i % 2 else "red", "name": "abcdefghij"[:i]}
                for i in range(10)], f"methods at -O{level}")
@@ -152,7 +152,7 @@ def functions_of_rust(home):
         except AssertionError:
             raise Skip("rustc is missing") from None
         done = record(home, file, ranges=[f"{file}:*::typed_rust@*"])
-        equal([row["values"] for row in rows(home, done)],
+        equal([row["args"] for row in rows(home, done)],
               [{"name": "abcdefghij"[:i], "way": "Down" if i % 2 else "Up",
                 "number": 4000000000 + i, "flag": i % 2 == 0, "large": -5000000000}
                for i in range(10)], f"calls at opt-level {level}")
@@ -185,7 +185,7 @@ def static_probes_tell_their_arguments(home):
     done = record(home, file, ranges=[f"{file}:shop:request__start..request__done"])
     found = collections.Counter()
     for row in rows(home, done):
-        values = row["values"]
+        values = row["args"]
         check(values["arg1"] == values.get("end_arg1", values["arg1"]), f"two calls: {values}")
         found[values["arg1"]] += 1
     expected = collections.Counter(range(20)) + collections.Counter(range(72, 200))
@@ -193,8 +193,8 @@ def static_probes_tell_their_arguments(home):
     equal(found, expected, "numbers of requests")
     done = record(home, file, ranges=[f"{file}:shop:request__done@1=long", f"{file}:shop:tick"])
     marks = rows(home, done, ["mark"])
-    equal(sum("values" not in row for row in marks), 4, "marks of a probe without arguments")
-    equal(collections.Counter(row["values"]["arg1"] for row in marks if "values" in row),
+    equal(sum("args" not in row for row in marks), 4, "marks of a probe without arguments")
+    equal(collections.Counter(row["args"]["arg1"] for row in marks if "args" in row),
           collections.Counter(range(20)) + collections.Counter(range(200)), "marks")
 
 
@@ -241,7 +241,7 @@ def probes_of_an_interpreter(home):
     seen = json.loads(done.ok().out)
     found = collections.defaultdict(list)
     for row in rows(home, done, ["begin", "mark"]):
-        found[row["name"]].append(row["values"])
+        found[row["name"]].append(row["args"])
     collections_told = [[one["generation"], one["collected"]] for one in found["python:gc"]]
     check(any(collections_told[at:at + len(seen)] == seen for at in range(len(collections_told))),
           f"collections of garbage are {collections_told}, without {seen}")

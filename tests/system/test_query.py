@@ -121,10 +121,10 @@ COLUMNS = {
     "marks": "name domain category process thread pid tid time_ns level",
     "counters": "name domain category process thread pid tid time_ns",
     "flows": "name domain process thread time_ns flow kind",
-    "losses": "process thread begin_ns end_ns records",
-    "samples": "sample_set process thread pid time_ns processor cpu_ns ready_ns waiting_ns stack "
+    "losses": "process thread begin_ns end_ns lost_count",
+    "samples": "sample_set process thread pid time_ns cpu cpu_ns runnable_ns blocked_ns stack "
                "function line in_kernel holds_gil",
-    "waits": "process thread pid begin_ns end_ns ready_ns waiting_ns reason function",
+    "waits": "process thread pid begin_ns end_ns runnable_ns blocked_ns reason function",
 }
 
 
@@ -148,7 +148,7 @@ def grouped(rows, keys, value):
 
 def same_sums(path, truth):
     for table, value in (("ranges", "duration_ns"), ("ranges", "self_ns"), ("samples", "cpu_ns"),
-                         ("waits", "waiting_ns")):
+                         ("waits", "blocked_ns")):
         for keys in (["process"], ["thread"], ["process", "thread"],
                      *([["domain"], ["name", "kind"]] if table == "ranges" else [])):
             names = ", ".join(keys)
@@ -308,11 +308,11 @@ def large_ones_are_sought(home):
 ORDERS = {
     "ranges": (("name", "domain", "category", "process", "thread", "pid", "tid", "kind", "level",
                 "observer", "role"),
-               ("duration_ns", "self_ns", "depth", "begin_ns", "waiting_ns", "unfinished")),
+               ("duration_ns", "self_ns", "depth", "begin_ns", "blocked_ns", "unfinished")),
     "samples": (("process", "thread", "pid", "tid", "reason", "stack", "function", "file", "line",
-                 "owner", "own_function", "own_line", "processor"),
+                 "owner", "own_function", "own_line", "cpu"),
                 ("cpu_ns", "time_ns", "duration_ns", "path", "sample_set", "in_kernel")),
-    "waits": (("reason", "thread", "function"), ("waiting_ns", "begin_ns", "unfinished")),
+    "waits": (("reason", "thread", "function"), ("blocked_ns", "begin_ns", "unfinished")),
 }
 
 

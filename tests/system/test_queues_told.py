@@ -53,7 +53,7 @@ def check_spans(home, path, told):
               for row in json.loads(home.annot("info", "--json", path).ok().out)["processes"]}
     found = by_number([{"process": labels[row["pid"]], "queue": row["track"].rsplit("/", 1)[-1],
                         "name": row["name"], "begin": row["time_ns"], "length": row["duration_ns"],
-                        "thread": row["thread"], "number": row["values"]["correlation"]}
+                        "thread": row["thread"], "number": row["args"]["correlation"]}
                        for row in spans_of(home, path)])
     expected = by_number(told)
     equal(len(spans_of(home, path)), len(told), "spans")
@@ -143,7 +143,7 @@ def what_was_told_is_recorded_once_when_the_collector_dies(home):
         # With the file's header alone, the collector was killed before the session began.
         begun = path.exists() and path.stat().st_size > 64
         spans = spans_of(home, path) if begun else []
-        places = {(row["pid"], row["tid"], row["values"]["correlation"]) for row in spans}
+        places = {(row["pid"], row["tid"], row["args"]["correlation"]) for row in spans}
         if not spans:
             continue
         equal(len(places), len(spans), f"{delay}: distinct spans")

@@ -71,7 +71,7 @@ def arguments_are_those_of_the_calls(home):
     for line in home.annot("cat", "--json", done.path).ok().out.decode().splitlines():
         row = json.loads(line)
         if row["event"] == "begin":
-            told[(row["name"], *(row["values"][key] for key in sorted(row.get("values", {}))))] += 1
+            told[(row["name"], *(row["args"][key] for key in sorted(row.get("args", {}))))] += 1
     calls = {("probed_asked", -i, "two words", -5000000000 - i, 4000000000): 3 for i in range(50)}
     for number, text in ((100, "x" * 127), (101, "NULL"), (102, "(cannot be read)"),
                          (103, "\ufffd\"\n")):

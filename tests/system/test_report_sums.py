@@ -101,14 +101,14 @@ def check_json(told, truth):
     for table in ("threads", "processes"):
         equal(total(told[table], "cpu_ns"), truth.cpu_ns, f"CPU time of all {table}")
         equal(total(told[table], "sample_count"), truth.samples, f"samples of all {table}")
-        equal(total(told[table], "ready_ns"), truth.runnable_ns + truth.short_runnable_ns,
+        equal(total(told[table], "runnable_ns"), truth.runnable_ns + truth.short_runnable_ns,
               f"runnable time of {table}")
-        equal(total(told[table], "waiting_ns"),
+        equal(total(told[table], "blocked_ns"),
               truth.off_ns - truth.runnable_ns + truth.short_blocked_ns,
               f"blocked time of all {table}")
         for field in ("gc_ns", "gil_ns"):
             equal(total(told[table], field), total(told["threads"], field), f"{field} of {table}")
-    equal((sampling["cpu_ns"], sampling["ready_ns"]), (truth.cpu_ns, truth.runnable_ns),
+    equal((sampling["cpu_ns"], sampling["runnable_ns"]), (truth.cpu_ns, truth.runnable_ns),
           "the facts of sampling")
     equal(total(waits, "total_ns"), truth.off_ns, "time of all waits")
     equal(total([row for row in waits if row["reason"] == "runnable"], "total_ns"),
@@ -188,7 +188,7 @@ def check_page_own(data, told):
             row = sums.setdefault(own[node], [0] * 5)
             row[1 if cause == ready else 2] += ns
             row[4] += count if cause != ready else 0
-    fields = ("cpu_ns", "ready_ns", "waiting_ns", "sample_count", "wait_count")
+    fields = ("cpu_ns", "runnable_ns", "blocked_ns", "sample_count", "wait_count")
     equal(sorted((data["functions"][function][0], *row) for function, row in sums.items()
                  if any(row[:3])),
           sorted((row["name"], *(row[field] for field in fields))
@@ -205,7 +205,7 @@ def check_page_threads(data, told):
         off[thread] += ns
     equal(cpu, [thread["cpu_ns"] for thread in threads], "CPU time of threads on the page")
     for i, thread in enumerate(threads):
-        check(off[i] <= thread["ready_ns"] + thread["waiting_ns"],
+        check(off[i] <= thread["runnable_ns"] + thread["blocked_ns"],
               f"waits of {thread} on the page: {off[i]}")
     by_tid = {}
     for thread in threads:
@@ -258,8 +258,8 @@ def check_page_lines(data, told):
     readies = [cause == ready and not idle for cause, idle in columns(off, "cause", "idle")]
     every = [True] * len(data["cpu"]["line"])
     for field, of, name, wanted in (("cpu_ns", "cpu", "ns", every), ("hits", "cpu", "count", every),
-                                    ("waiting_ns", "off", "ns", waits),
-                                    ("ready_ns", "off", "ns", readies)):
+                                    ("blocked_ns", "off", "ns", waits),
+                                    ("runnable_ns", "off", "ns", readies)):
         sums = line_sums(data, of, name, wanted)
         for source in data["sources"]:
             lines = range(source["first"], source["first"] + len(source["text"]))
@@ -389,7 +389,7 @@ def check_reader(home, path, told, truth):
     code = ("import json, pyannot, sys\n"
             "r = pyannot.read(sys.argv[1])\n"
             "s = list(r.samples)\n"
-            "print(sum(x.cpu_ns for x in s), sum(x.ready_ns for x in s))\n"
+            "print(sum(x.cpu_ns for x in s), sum(x.runnable_ns for x in s))\n"
             "print(json.dumps(r.report()))\n")
     done = home.run(sys.executable, "-c", code, path,
                     env=dict(home.environment, PYTHONPATH=where)).ok()

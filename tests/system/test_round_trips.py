@@ -228,7 +228,7 @@ def calls_come_back(home, calls):
         near = abs(told[key][3] - value[3]) * 1e9 <= 100 + value[3] * 1e6
         check(near, f"total time of {key} is {told[key][3]}, not {value[3]}")
     second, _ = imported(home, exported, name="second.annot")
-    sql = "select file, line, name, calls, own_ns from calls order by 1, 2, 3"
+    sql = "select file, line, name, call_count, own_ns from calls order by 1, 2, 3"
     equal(query(home, second, sql), query(home, first, sql), "calls of the second")
 
 

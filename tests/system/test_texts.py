@@ -89,7 +89,7 @@ def values_logs_and_structs_are_told(home):
     lines = cat(home, path)
     valued = [line for line in lines if line.get("name") == "valued" and line["event"] == "begin"]
     equal(len(valued), 1, "ranges called valued")
-    values = valued[0]["values"]
+    values = valued[0]["args"]
     equal((values["int"], values["uint"], values["double"], values["bool"], values["string"]),
           (str(-(1 << 63)), str((1 << 64) - 1), -0.25, True, "text ä\n"), "key-values")
     equal((values["x [mm]"], values["label"], values["near[1]"]), (-1, "here", 4), "a struct")

@@ -139,7 +139,7 @@ def waits_that_began_before_and_go_on(home):
     told = top(home, shares.pid, "-d", "2")
     for function, reason in (("sleeps", "sleep"), ("asks", "lock"), ("reads", "pipe")):
         row = row_of(told["waits"], function=function, reason=reason)
-        near(row["waiting_ns"] / told["top"]["duration_ns"], 1, 0.05, f"the wait of {function}()")
+        near(row["blocked_ns"] / told["top"]["duration_ns"], 1, 0.05, f"the wait of {function}()")
         equal(row["open"], 1, f"waits of {function}() that go on")
     shares.kill()
 
@@ -174,7 +174,7 @@ def the_numbers_are_those_of_a_recording_of_the_same_seconds(home):
     for reason in ("sleep", "lock", "pipe"):
         place = row_of(report["wait_places"], reason=reason)
         row = row_of(told["waits"], reason=reason, function=place["name"])
-        near(row["waiting_ns"] / 1e9, place["total_ns"] / 1e9, 0.4, f"waits for {reason}")
+        near(row["blocked_ns"] / 1e9, place["total_ns"] / 1e9, 0.4, f"waits for {reason}")
     shares.kill()
 
 
@@ -293,7 +293,7 @@ def all_processes(home):
     other = home.start("sleep", "60")
     told = top(home, "--all-processes", "-d", "1", timeout=120)
     row = row_of(told["processes"], pid=other.pid)
-    near(row["waiting_ns"] / told["top"]["duration_ns"], 1, 0.3, "what sleep waits")
+    near(row["blocked_ns"] / told["top"]["duration_ns"], 1, 0.3, "what sleep waits")
     other.kill()
     other.wait()
 
@@ -361,11 +361,11 @@ def from_outside_without_ebpf(home):
     rows = json.loads(done.ok().out)["functions"]
     near(row_of(rows, function="more")["total_ns"] / row_of(rows, function="burn")["cpu_ns"], 0.6,
          0.15, "the share of more()")
-    waits = {"ready_ns", "waiting_ns", "gil_waiting_ns"}
+    waits = {"runnable_ns", "blocked_ns", "gil_waiting_ns"}
     check(not any(row.get(name) for row in rows for name in waits), f"waits in {rows}")
     told = home.annot("top", "--once", shares.pid, "-d", "1", "--sampling", "remote").ok().out
     screen = told.decode()
-    check("waits are not looked at" in screen and "waits 0 %" not in screen, screen)
+    check("waits are not sampled" in screen and "blocked 0 %" not in screen, screen)
     check(f" % of {100 * len(os.sched_getaffinity(0))} % (" in screen, screen)
     shares.kill()
 

@@ -262,9 +262,9 @@ def sorting_filtering_choosing(home):
     _, top = opened(home, columns=100, rows=30)
     title = top.table()[0]
     check("cpu %*" in title or "cpu*" in title, f"nothing is said to sort: {title!r}")
-    for word in ("total", "ready", "waits"):
+    for word in ("total", "runnable", "blocked"):
         top.type("s", rf"{word}[ %]*\*", f"{word} sorts")
-    top.type("S", r"ready[ %]*\*")
+    top.type("S", r"runnable[ %]*\*")
     top.type("/war", "rows with: war_")
     top.type("\r", 'only rows with "war"')
     equal([row.split()[-2] for row in top.table()[1]], ["warm"], "rows")

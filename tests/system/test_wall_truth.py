@@ -70,7 +70,7 @@ class Recorded:
                 continue
             rows = [row for row in self.report(begin, end)["threads"]
                     if (row["pid"], row["tid"]) == (pid, tid)]
-            off = sum(row["waiting_ns"] + row["ready_ns"] for row in rows)
+            off = sum(row["blocked_ns"] + row["runnable_ns"] for row in rows)
             both = sums.setdefault((pid, tid), [0, 0, 0])
             for i, ns in enumerate((end - begin - off, cpu, end - begin)):
                 both[i] += ns
@@ -158,7 +158,7 @@ def processes_that_wait_for_a_processor_while_they_end(home):
     ran = json.loads(home.annot("query", "--json", done.path, """
         select sum(ns) / 1e9 as s from (
             select max(max(p.end_ns), max(s.time_ns + s.duration_ns)) - min(p.begin_ns) -
-                sum(coalesce(s.waiting_ns, 0) + coalesce(s.ready_ns, 0)) as ns
+                sum(coalesce(s.blocked_ns, 0) + coalesce(s.runnable_ns, 0)) as ns
             from samples s join processes p on s.process = p.id group by s.thread)""").ok().out)
     used = float(done.out)
     check(ran["s"] <= 1.1 * used, f"ran for {ran['s']} s, with {used} s of CPU time")

@@ -22,11 +22,11 @@ CONTEXT = {"hostname": TEXT, "pid": NUMBER, "tid": NUMBER, "procname": TEXT, "th
 EVENTS = {
     "session_fact": {"name": TEXT, "value": TEXT},
     "range_begin": {"id": NUMBER, "kind": LABEL, **NAMES, "depth": NUMBER, "level": NUMBER,
-                    "color": NUMBER, "lane": TEXT, "file": TEXT, "line": NUMBER, "args": TEXT},
-    "launch": {"id": NUMBER, **NAMES, "lane": TEXT},
+                    "color": NUMBER, "track": TEXT, "file": TEXT, "line": NUMBER, "args": TEXT},
+    "launch": {"id": NUMBER, **NAMES, "track": TEXT},
     "range_end": {"id": NUMBER, "kind": LABEL, **NAMES, "duration_ns": NUMBER, "how": LABEL,
                   "args": TEXT},
-    "mark": {**NAMES, "severity": TEXT, "level": NUMBER, "color": NUMBER, "lane": TEXT,
+    "mark": {**NAMES, "severity": TEXT, "level": NUMBER, "color": NUMBER, "track": TEXT,
              "args": TEXT},
     "counter": {**NAMES, "value": NUMBER, "unit": TEXT},
     "counter_float": {**NAMES, "value": FLOAT, "unit": TEXT},
@@ -35,7 +35,7 @@ EVENTS = {
                "value_count": NUMBER, "values": LIST, "path": TEXT, "stack_depth": NUMBER,
                "stack": LIST},
     "thread_state": {"state": LABEL, "reason": TEXT, "duration_ns": NUMBER},
-    "lost": {"records": NUMBER, "cause": TEXT, "duration_ns": NUMBER},
+    "lost": {"lost_count": NUMBER, "cause": TEXT, "duration_ns": NUMBER},
     "last_word": {"text": TEXT},
     "process_end": {"how": TEXT},
 }
@@ -199,8 +199,8 @@ def check_samples(trace, recording, began_ns, *options):
                      values["blocked"] if waits else None, values["runnable"] if waits else None,
                      row["reason"] or None, row["path"] or None, leaf(row), row["cpu"]))
     rows = rows_of(recording, "samples", (
-        "pid", "tid", "time_ns", "sample_set", "cpu_ns", "waiting_ns", "ready_ns", "reason",
-        "path", "function", "processor"), *options)
+        "pid", "tid", "time_ns", "sample_set", "cpu_ns", "blocked_ns", "runnable_ns", "reason",
+        "path", "function", "cpu"), *options)
     equal((recording, "samples", options), told, [
         (*row[:5], *(row[5:7] if row[3] in ("off-cpu", "short-waits") else (None, None)),
          row[7] if row[3] == "off-cpu" else None, *row[8:]) for row in rows])
@@ -217,10 +217,10 @@ def check_states(trace):
 
 def check_lost(trace, recording, began_ns):
     told = [(row["pid"], row["tid"], row["time"] - began_ns, row["duration_ns"], row["cause"],
-             row["records"]) for row in trace.events["lost"] if row["tid"]]
-    rows = rows_of(recording, "losses", ("pid", "tid", "end_ns", "begin_ns", "cause", "records"))
+             row["lost_count"]) for row in trace.events["lost"] if row["tid"]]
+    rows = rows_of(recording, "losses", ("pid", "tid", "end_ns", "begin_ns", "cause", "lost_count"))
     equal((recording, "losses"), told, [(*row[:3], row[2] - row[3], *row[4:]) for row in rows])
-    lost = sum(row["records"] for row in trace.events["lost"])
+    lost = sum(row["lost_count"] for row in trace.events["lost"])
     assert trace.discarded == lost, (recording, trace.discarded, lost)
     known = query(recording, "select sum(lost_count) as n from processes")[0]["n"] or 0
     assert lost == known, (recording, lost, known)

@@ -68,12 +68,12 @@ def check_whole(database):
 
 
 def stretches_of(recording, *options):
-    """Reasons of waits, and "[ready]", of stretches that were recorded one by one."""
-    rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
+    """Reasons of waits, and "[runnable]", of stretches that were recorded one by one."""
+    rows = query(recording, """select reason, sum(blocked_ns) as waiting, sum(runnable_ns) as ready
         from samples where sample_set = 'off-cpu' group by 1""", *options)
     found = {f"[{row['reason']}]": row["waiting"] for row in rows if row["waiting"]}
     ready = sum(row["ready"] for row in rows)
-    return {**found, "[ready]": ready} if ready else found
+    return {**found, "[runnable]": ready} if ready else found
 
 
 def compare(recording, path, *options):

@@ -235,13 +235,13 @@ def write_cprofile(tools):
     path = tools.folder / "app.pstats"
     tools.run(tools.python, "-m", "cProfile", "-o", path, tools.program())
     stats = marshal.loads(path.read_bytes())
-    rows = tools.query(tools.imported(path), "select file, line, name, calls, own_ns, total_ns "
-                                             "from calls")
+    rows = tools.query(tools.imported(path), "select file, line, name, call_count, own_ns, "
+                                             "total_ns from calls")
     got = {(row["file"] or "~", row["line"] or 0, row["name"]): row for row in rows}
     off, whole = 0, 0
     for key, (_, calls, own, total, _) in stats.items():
         row = got[key]
-        equal((row["calls"], row["own_ns"]), (calls, round(own * 1e9)), key)
+        equal((row["call_count"], row["own_ns"]), (calls, round(own * 1e9)), key)
         off += abs(row["total_ns"] - total * 1e9)
         whole += total * 1e9
     yield (f"cProfile of {sys.version.split()[0]}",

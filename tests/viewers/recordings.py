@@ -49,7 +49,7 @@ def ranges_of(recording, *options):
 
 def waits_of(recording, *options):
     """{reason of a wait: nanoseconds}"""
-    rows = query(recording, """select reason, sum(waiting_ns) as waiting, sum(ready_ns) as ready
+    rows = query(recording, """select reason, sum(blocked_ns) as waiting, sum(runnable_ns) as ready
         from samples where sample_set in ('off-cpu', 'short-waits') group by 1""", *options)
     found = {f"[{row['reason'] or 'unknown'}]": row["waiting"] for row in rows if row["waiting"]}
     ready = sum(row["ready"] or 0 for row in rows)

@@ -12,15 +12,15 @@ from recordings import MAKE, export, query
 COLUMNS = {
     "ranges": ("name", "domain", "category", "pid", "tid", "begin_ns", "duration_ns", "self_ns",
                "kind", "depth", "path", "unfinished"),
-    "samples": ("pid", "tid", "time_ns", "duration_ns", "sample_set", "cpu_ns", "waiting_ns",
-                "ready_ns", "reason", "path", "function", "file", "line", "processor"),
+    "samples": ("pid", "tid", "time_ns", "duration_ns", "sample_set", "cpu_ns", "blocked_ns",
+                "runnable_ns", "reason", "path", "function", "file", "line", "cpu"),
     "counters": ("name", "domain", "category", "pid", "tid", "time_ns", "value", "unit"),
     "marks": ("name", "domain", "category", "pid", "tid", "time_ns"),
 }
 TEXTS = {"name", "domain", "category", "kind", "sample_set", "reason", "path", "function", "file",
          "unit"}
 GROUP = 1 << 18  # most rows of a group
-CPU_SAMPLES = ("waiting_ns", "ready_ns", "reason")  # annot query has these for CPU time only
+CPU_SAMPLES = ("blocked_ns", "runnable_ns", "reason")  # annot query has these for CPU time only
 
 
 def order(row):
@@ -57,8 +57,8 @@ def read_csv(path):
     with path.open(newline="", encoding="utf-8") as stream:
         rows = [{name: value or None if name in TEXTS else value for name, value in row.items()}
                 for row in csv.DictReader(stream)]
-    names = set(rows[0]) - TEXTS - {"process", "thread", "lane", "args", "stack", "sample_values"} \
-        if rows else set()
+    texts = TEXTS | {"process", "thread", "track", "args", "stack", "sample_values"}
+    names = set(rows[0]) - texts if rows else set()
     return [{name: number(value) if name in names else value for name, value in row.items()}
             for row in rows]
 

@@ -108,7 +108,7 @@ static void put_values(struct line_writer *writer, struct json_doc *doc, const s
 {
     if (!args->count)
         return;
-    json_doc_object(doc, "values");
+    json_doc_object(doc, "args");
     export_keys_restart(&writer->keys);
     for (uint32_t i = 0; i < args->count; i++) {
         char number[EXPORT_KEY_NUMBER_SIZE] = "";
@@ -196,7 +196,7 @@ static void put_counter(struct line_writer *writer, struct json_doc *doc, const 
 static void put_lost(struct json_doc *doc, const struct line *line)
 {
     const struct event *event = line->event;
-    json_doc_uint(doc, "lost", event->value.uint64);
+    json_doc_uint(doc, "lost_count", event->value.uint64);
     json_doc_text(doc, "cause", loss_name(event->level < LOSS_COUNT ? event->level : LOSS_CORRUPT));
     json_doc_int(doc, "duration_ns", line_duration_ns(line));
 }
@@ -280,12 +280,12 @@ static void put_sample_values(struct line_writer *writer, struct json_doc *doc,
     const struct sample *sample = line->sample;
     const struct sample_set *set = sample_set_get(trace_sets_get(writer->trace), sample->set);
     char name[16];
-    json_doc_text(doc, "set", trace_set_name(writer->trace, sample->set, name));
+    json_doc_text(doc, "sample_set", trace_set_name(writer->trace, sample->set, name));
     if (sample->end_ns > sample->time_ns)
         json_doc_int(doc, "duration_ns", line_duration_ns(line));
     if (set->flags & SAMPLE_SET_HEAP)
         json_doc_uint(doc, "id", sample->id);
-    json_doc_object(doc, "values");
+    json_doc_object(doc, "sample_values");
     for (int i = 0; i < sample->value_count; i++)
         json_doc_int(doc, trace_value_name(writer->trace, i < set->count ? set->types[i] : 0, name),
                      sample->values[i]);
@@ -307,14 +307,14 @@ static void put_sample(struct line_writer *writer, struct json_doc *doc, const s
     } else {
         json_doc_int(doc, "duration_ns", line_duration_ns(line));
         json_doc_text(doc, "reason", wait_reason_name(sample->reason));
-        json_doc_uint(doc, "ready_ns", sample_off_share(sets, sample).runnable_ns);
+        json_doc_uint(doc, "runnable_ns", sample_off_share(sets, sample).runnable_ns);
     }
     if (sample->flags & SAMPLE_IN_KERNEL)
         json_doc_bool(doc, "in_kernel", true);
     if (sample->flags & SAMPLE_GC)
-        json_doc_bool(doc, "gc", true);
+        json_doc_bool(doc, "collecting", true);
     if (sample->flags & SAMPLE_HOLDS_GIL)
-        json_doc_bool(doc, "gil", true);
+        json_doc_bool(doc, "holds_gil", true);
     if (sample->flags & SAMPLE_UNFINISHED)
         json_doc_bool(doc, "unfinished", true);
     uint32_t count = stacks_paths(stacks, sample->path, frames, LINE_FRAMES_MAX);

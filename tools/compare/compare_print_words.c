@@ -174,7 +174,7 @@ static void add_ready(const struct words *words, struct text *text,
                       const struct compare_result *wall)
 {
     const struct compare_story *story = compare_story(words->compare);
-    double ready = story->b_ready - story->a_ready, change = wall->b - wall->a;
+    double ready = story->b_runnable - story->a_runnable, change = wall->b - wall->a;
     bool most = story->basis == COMPARE_BY_WALL && ready * change > 0 &&
                 fabs(ready) * 2 >= fabs(change) && fabs(ready) >= READY_PART * wall->a;
     if (most)

@@ -49,8 +49,8 @@ static const struct option_spec formats_only[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
      "write to FILE (ctf: a folder), compressed if it ends in .gz; \"-\" is standard output; "
      "http://HOST:PORT or "
-     "https://... pushes otlp or pprof to a server; default: the recording's name with the "
-     "format's extension",
+     "https://... pushes otlp or pprof to a server (default: the recording's name with the "
+     "format's extension)",
      NULL},
     {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {"list", 0, OPTION_FLAG, AT(list), NULL,
@@ -61,12 +61,12 @@ static const struct option_spec formats_only[] = {
 static const struct option_spec flame_only[] = {
     OPTIONS_GROUP("what to write"),
     {"format", 'f', OPTION_CHOICE, AT(format), "html|svg",
-     "a page, or a picture; default: by the extension of the output, else html, but svg if an "
-     "option asks for what only a picture has",
+     "a page, or a picture (default: by the extension of the output, else html; svg if an "
+     "option applies to pictures only)",
      NULL},
     {"output", 'o', OPTION_TEXT, AT(output), "FILE",
-     "write to FILE; \"-\" is standard output; default: the recording's name with .flame.html "
-     "or .svg",
+     "write to FILE; \"-\" is standard output (default: the recording's name with .flame.html "
+     "or .svg)",
      NULL},
     {"force", 0, OPTION_FLAG, AT(force), NULL, "replace an existing file", NULL},
     {0},
@@ -128,7 +128,7 @@ const struct option_spec *export_options_of_all(void)
     list.specs[list.count++] = (struct option_spec){
         "format",      'f',
         OPTION_CHOICE, AT(format),
-        list.formats,  "the format; default: by the extension of the output, else perfetto; one of",
+        list.formats,  "the format (default: by the extension of the output, else perfetto)",
         NULL};
     append(&list, formats_only);
     append(&list, all_formats);

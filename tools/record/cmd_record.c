@@ -431,8 +431,8 @@ static const struct option_spec options[] = {
      NULL},
     OPTIONS_GROUP("where to write"),
     {"output", 'o', OPTION_TEXT, offsetof(struct record_values, output), "FILE",
-     "the recording; x.html, x.svg, x.json, x.pftrace or x.prof is written as well as x.annot; "
-     "default CMD-YYYYmmdd-HHMMSS.annot here",
+     "the recording; x.html, x.svg, x.json, x.pftrace or x.prof is written as well as x.annot "
+     "(default: CMD-YYYYmmdd-HHMMSS.annot here)",
      NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct record_values, force), NULL,
      "replace an existing file", NULL},
@@ -469,7 +469,7 @@ static const struct option_spec options[] = {
     SOURCE_OPTION(offsetof(struct record_values, sampling)),
     VOLUME_OPTION(offsetof(struct record_values, volume_bytes)),
     {"pool-size", 0, OPTION_SIZE, offsetof(struct record_values, pool_bytes), "SIZE",
-     "buffer of each process (default 16M)", NULL},
+     "buffer of each process (default: 16M)", NULL},
     POLICY_OPTION(offsetof(struct record_values, policy)),
     INJECT_OPTIONS(offsetof(struct record_values, inject)),
     PICTURE_OPTIONS(offsetof(struct record_values, picture)),

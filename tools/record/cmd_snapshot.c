@@ -83,7 +83,7 @@ static int run_snapshot(const struct cmd_call *call)
 
 static const struct option_spec options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct snapshot_values, output), "FILE",
-     "the recording; default snapshot-YYYYmmdd-HHMMSS.annot here", NULL},
+     "the recording (default: snapshot-YYYYmmdd-HHMMSS.annot here)", NULL},
     {"force", 0, OPTION_FLAG, offsetof(struct snapshot_values, force), NULL,
      "replace an existing file", NULL},
     {"pid", 'p', OPTION_COUNT, offsetof(struct snapshot_values, pid), "PID", "only this process",

@@ -325,9 +325,8 @@ static const struct option_spec report_options[] = {
     SELECTION_TIMES(AT(selection)),
     SELECTION_GIL(AT(selection)),
     {"value", 0, OPTION_TEXT, AT(value), "NAME",
-     "ranges and functions by this value of samples: off-cpu:blocked, heap:peak, ...; default: "
-     "CPU time; "
-     "annot info lists the names",
+     "ranges and functions by this value of samples: off-cpu:blocked, heap:peak, ... (default: "
+     "CPU time); annot info lists the names",
      NULL},
     {"python-only", 0, OPTION_FLAG, AT(python), NULL,
      "Python functions alone, with the native code that they call", NULL},
@@ -336,7 +335,7 @@ static const struct option_spec report_options[] = {
     OPTIONS_GROUP("rows and columns"),
     {"sort", 's', OPTION_CHOICE, AT(sort), sort_words,
      "sort all tables by a column (default: self)", NULL},
-    {"by", 'b', OPTION_CHOICE, AT(by), by_words, "one row of ranges per (default: path)", NULL},
+    {"by", 'b', OPTION_CHOICE, AT(by), by_words, "group rows of ranges (default: path)", NULL},
     {"limit", 'n', OPTION_COUNT, AT(limit), "N", "rows per table; 0 shows all", "10"},
     {"function-rows", 0, OPTION_COUNT, AT(functions), "N",
      "rows of the tables of functions; 0 shows none", "20"},

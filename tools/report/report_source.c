@@ -55,10 +55,10 @@ static struct cost cost_of(const struct source_view *v, const struct file_line *
     const struct line_sums *sums = &line->sums;
     const struct own_times *own = &line->own;
     if (v->own_sources[line->source] && !v->by_value)
-        return (struct cost){line_time_ns(own, v->with_waits), own->cpu_ns, own->waiting_ns,
+        return (struct cost){line_time_ns(own, v->with_waits), own->cpu_ns, own->blocked_ns,
                              own->sample_count};
-    uint64_t off_ns = v->with_waits ? sums->ready_ns + sums->waiting_ns : 0;
-    return (struct cost){sums->self_ns + off_ns, sums->self_ns, sums->waiting_ns, sums->count};
+    uint64_t off_ns = v->with_waits ? sums->runnable_ns + sums->blocked_ns : 0;
+    return (struct cost){sums->self_ns + off_ns, sums->self_ns, sums->blocked_ns, sums->count};
 }
 
 /* ---- Choosing lines -------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static bool is_hot(const struct source_view *v, uint32_t label)
     const struct line_sums *sums = &v->by_label[label];
     return (sums->total_ns > 0 && sums->total_ns * HOT_PART >= v->whole) ||
            (sums->self_ns > 0 && sums->self_ns * HOT_PART >= v->all->self_ns) ||
-           (sums->waiting_ns > 0 && sums->waiting_ns * HOT_PART >= v->all->waiting_ns);
+           (sums->blocked_ns > 0 && sums->blocked_ns * HOT_PART >= v->all->blocked_ns);
 }
 
 /* Shows a function's head, and the surroundings of its lines with samples. */
@@ -244,7 +244,7 @@ static void print_head(const struct source_view *v, const struct shown *shown)
     if (v->with_waits)
         printf(" %7s", "CPU");
     if (v->has_waits)
-        printf(" %7s", "waits");
+        printf(" %7s", "blocked");
     if (shows_more(v))
         printf(" %7s %8s", "total", "samples");
     printf(" %*s %5s  source\n", HEAT, "", "line");
@@ -377,7 +377,7 @@ static int add_labels(struct source_view *v)
     for (uint32_t i = 0; i < v->row_count; i++) {
         const struct line_row *row = &v->rows[i];
         v->by_label[row->label].self_ns += row->sums.self_ns;
-        v->by_label[row->label].waiting_ns += row->sums.waiting_ns;
+        v->by_label[row->label].blocked_ns += row->sums.blocked_ns;
         v->by_label[row->label].total_ns +=
             row->is_own && !v->by_value ? line_time_ns(&row->own, v->with_waits) : 0;
         if (row->is_own)

@@ -82,7 +82,7 @@ static void print_sampling(const struct trace *trace, const struct report_facts 
         printf(", %s of stacks complete", complete_text(all, a));
     printf("\n");
     if (facts->off_cpu)
-        printf("off CPU    %s waiting and %s ready in %s wait%s\n",
+        printf("off CPU    %s blocked and %s runnable in %s wait%s\n",
                number_time_plain(all->all.blocked_ns, a),
                number_time_plain(all->all.runnable_ns, b), number_count(all->stretch_count, c),
                all->stretch_count == 1 ? "" : "s");

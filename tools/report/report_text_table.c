@@ -16,14 +16,14 @@
 
 /* Columns that correspond to one of ranges; the first that a table has is used. */
 static const char *const stand_ins[] = {
-    [RANGE_COLUMN_COUNT] = "count|calls|task_count|sample_count|wait_count",
+    [RANGE_COLUMN_COUNT] = "count|call_count|task_count|sample_count|wait_count",
     [RANGE_COLUMN_TOTAL] = "total_ns|cpu_total_ns|cpu_ns|wall_ns|worker_ns",
     [RANGE_COLUMN_SELF] = "self_ns|own_ns|cpu_self_ns|cpu_python_ns",
     [RANGE_COLUMN_CPU] = "cpu_ns|own_cpu_ns|cpu_total_ns|run_ns",
     [RANGE_COLUMN_CPU_SELF] = "cpu_self_ns|own_cpu_ns|cpu_ns",
     [RANGE_COLUMN_RUNNING] = "running_ns|cpu_ns|busy_ns",
-    [RANGE_COLUMN_RUNNABLE] = "ready_ns",
-    [RANGE_COLUMN_BLOCKED] = "waiting_ns|own_off_ns",
+    [RANGE_COLUMN_RUNNABLE] = "runnable_ns",
+    [RANGE_COLUMN_BLOCKED] = "blocked_ns|own_off_ns",
     [RANGE_COLUMN_MIN] = "min_ns",
     [RANGE_COLUMN_MEAN] = "mean_ns|per_call_ns",
     [RANGE_COLUMN_P50] = "p50_ns",
@@ -32,8 +32,8 @@ static const char *const stand_ins[] = {
     [RANGE_COLUMN_MAX] = "max_ns",
     [RANGE_COLUMN_PROCESSES] = "process_count",
     [RANGE_COLUMN_THREADS] = "thread_count",
-    [RANGE_COLUMN_UNFINISHED] = "unfinished|unfinished_count",
-    [RANGE_COLUMN_LOST] = "lost",
+    [RANGE_COLUMN_UNFINISHED] = "unfinished_count",
+    [RANGE_COLUMN_LOST] = "lost_count",
 };
 
 /* A row with its parts. */

@@ -27,7 +27,7 @@
 
 /* ---- The headline ---------------------------------------------------------------------------- */
 
-/* Gives "39 % ready but without a processor" the style of the column. */
+/* Gives "39 % runnable but without a processor" the style of the column. */
 static void mark_ready(struct screen_text *text)
 {
     const char *phrase = wait_phrase(WAIT_PREEMPTED);
@@ -38,7 +38,7 @@ static void mark_ready(struct screen_text *text)
         from--;
     text->mark_at = (size_t)(from - text->text);
     text->mark_size = (size_t)(found - from) + strlen(phrase);
-    text->mark_style = STYLE_BOLD ";" STYLE_READY;
+    text->mark_style = STYLE_BOLD ";" STYLE_RUNNABLE;
 }
 
 /* The title of the table as a sentence. */

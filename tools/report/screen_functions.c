@@ -276,8 +276,8 @@ int screen_calls(const struct screen *screen)
 
 /* Columns after the first: of CPU time, or with waits. */
 struct own_view {
-    bool by_wall;   /* with waits: of the one thread that did the work, or of threads that waited */
-    bool has_ready; /* a row has significant ready time */
+    bool by_wall; /* with waits: of the one thread that did the work, or of threads that waited */
+    bool has_runnable; /* a row has significant runnable time */
     uint64_t whole_ns, most_ns, limit_ns;
     struct screen_places places;
     unsigned bar;
@@ -287,7 +287,7 @@ struct own_view {
 
 static uint64_t value_of(const struct own_view *view, const struct own_row *row)
 {
-    uint64_t value = row->cpu_ns + (view->by_wall ? row->ready_ns + row->waiting_ns : 0);
+    uint64_t value = row->cpu_ns + (view->by_wall ? row->runnable_ns + row->blocked_ns : 0);
     return value < view->limit_ns ? value : view->limit_ns;
 }
 
@@ -301,9 +301,9 @@ static bool is_shown(const struct screen *screen, const struct own_view *view, u
 /* The style of the row's largest time. */
 static const char *bar_style(const struct own_row *row)
 {
-    if (row->cpu_ns >= row->ready_ns && row->cpu_ns >= row->waiting_ns)
+    if (row->cpu_ns >= row->runnable_ns && row->cpu_ns >= row->blocked_ns)
         return STYLE_OWN;
-    return row->ready_ns >= row->waiting_ns ? STYLE_READY : STYLE_DIM;
+    return row->runnable_ns >= row->blocked_ns ? STYLE_RUNNABLE : STYLE_DIM;
 }
 
 static void put_own_numbers(const struct screen *screen, const struct own_view *view,
@@ -315,10 +315,12 @@ static void put_own_numbers(const struct screen *screen, const struct own_view *
     screen_put_bar(screen, &(struct screen_bar){view->bar, value, view->most_ns, bar_style(row)});
     if (view->by_wall)
         screen_time(screen, STYLE_PLAIN, row->cpu_ns < value ? row->cpu_ns : value, whole);
-    if (view->has_ready)
-        screen_time(screen, STYLE_READY, row->ready_ns, whole);
+    if (view->has_runnable) {
+        fputc(' ', screen->out);
+        screen_time(screen, STYLE_RUNNABLE, row->runnable_ns, whole);
+    }
     if (view->by_wall)
-        screen_time(screen, STYLE_PLAIN, row->waiting_ns, whole);
+        screen_time(screen, STYLE_PLAIN, row->blocked_ns, whole);
     fprintf(screen->out, "  ");
 }
 
@@ -326,7 +328,7 @@ static void put_own_numbers(const struct screen *screen, const struct own_view *
 static size_t width_of_numbers(const struct own_view *view)
 {
     return 17u + (view->bar ? 2 + view->bar : 0) + (view->by_wall ? 16 : 0) +
-           (view->has_ready ? 8 : 0);
+           (view->has_runnable ? 9 : 0);
 }
 
 /* The least share of the whole for a line of the remainder. */
@@ -403,8 +405,8 @@ static void put_own_rest(const struct screen *screen, const struct own_view *vie
         if (is_shown(screen, view, i))
             continue;
         rest.cpu_ns += view->rows[i].cpu_ns;
-        rest.ready_ns += view->rows[i].ready_ns;
-        rest.waiting_ns += view->rows[i].waiting_ns;
+        rest.runnable_ns += view->rows[i].runnable_ns;
+        rest.blocked_ns += view->rows[i].blocked_ns;
     }
     if (value_of(view, &rest) * REST_PART < view->whole_ns || value_of(view, &rest) == 0)
         return;
@@ -428,9 +430,9 @@ static bool is_wide(const struct screen *screen, const struct own_view *view)
 static void fit(const struct screen *screen, struct own_view *view)
 {
     const unsigned bars[] = {screen->bar, SCREEN_BAR_MIN, SCREEN_BAR_LEAST, 0};
-    uint64_t ready_ns = own_time_totals(screen->facts->own)->ready_ns;
+    uint64_t runnable_ns = own_time_totals(screen->facts->own)->runnable_ns;
     view->places = screen_places_init();
-    view->has_ready = view->by_wall;
+    view->has_runnable = view->by_wall;
     for (uint32_t i = 0; i < view->count; i++) {
         const struct screen_place place = place_of(&view->rows[i]);
         if (place.label && is_shown(screen, view, i))
@@ -440,8 +442,8 @@ static void fit(const struct screen *screen, struct own_view *view)
         view->bar = bars[i];
         if (!is_wide(screen, view))
             break;
-        if (bars[i] == SCREEN_BAR_LEAST && ready_ns * SCREEN_PART < view->whole_ns)
-            view->has_ready = false;
+        if (bars[i] == SCREEN_BAR_LEAST && runnable_ns * SCREEN_PART < view->whole_ns)
+            view->has_runnable = false;
         if (!is_wide(screen, view))
             break;
     }
@@ -479,14 +481,14 @@ static const char *own_title(const struct screen *screen)
 static void put_unseen(const struct screen *screen, const struct own_view *view, uint64_t brief_ns)
 {
     const struct own_totals *totals = own_time_totals(screen->facts->own);
-    uint64_t sum_ns = totals->cpu_ns + totals->ready_ns + totals->waiting_ns + brief_ns;
+    uint64_t sum_ns = totals->cpu_ns + totals->runnable_ns + totals->blocked_ns + brief_ns;
     uint64_t unseen_ns = view->whole_ns > sum_ns ? view->whole_ns - sum_ns : 0;
     if (!screen->facts->by_wall || unseen_ns == 0 || unseen_ns * SCREEN_ROW_PART < view->whole_ns)
         return;
     screen_time(screen, STYLE_PLAIN, unseen_ns, view->whole_ns);
     screen_share(screen, unseen_ns, view->whole_ns);
     screen_put_bar(screen, &(struct screen_bar){view->bar, unseen_ns, view->most_ns, STYLE_DIM});
-    fprintf(screen->out, "%*s", view->has_ready ? 26 : 18, "");
+    fprintf(screen->out, "%*s", view->has_runnable ? 27 : 18, "");
     screen_put(screen, STYLE_DIM, "(between samples)");
     fprintf(screen->out, "\n");
 }
@@ -508,9 +510,9 @@ static void put_own_head(const struct screen *screen, const struct own_view *vie
         return;
     fprintf(screen->out, " %7s %6s%*s %7s", screen->facts->by_wall ? "wall" : "time", "",
             view->bar ? (int)view->bar + 2 : 0, "", "CPU");
-    if (view->has_ready)
-        fprintf(screen->out, " %7s", "ready");
-    fprintf(screen->out, " %7s", "waits");
+    if (view->has_runnable)
+        fprintf(screen->out, " %8s", "runnable");
+    fprintf(screen->out, " %7s", "blocked");
     screen_places_head(screen, &view->places);
 }
 
@@ -541,7 +543,7 @@ uint64_t screen_whole(const struct screen *screen)
     const struct own_totals *totals = own_time_totals(screen->facts->own);
     uint64_t sum_ns = totals->cpu_ns;
     if (screen->facts->with_waits)
-        sum_ns += totals->ready_ns + totals->waiting_ns;
+        sum_ns += totals->runnable_ns + totals->blocked_ns;
     if (!screen->facts->by_wall)
         return sum_ns;
     const struct wall_totals *wall = wall_totals(screen->facts->wall);
@@ -562,7 +564,7 @@ void screen_own(const struct screen *screen)
                             .limit_ns = screen_limit(screen)};
     struct own_row brief = {0};
     if (screen->facts->by_wall)
-        brief.waiting_ns = wall_totals(screen->facts->wall)->short_ns;
+        brief.blocked_ns = wall_totals(screen->facts->wall)->short_ns;
     view.count = own_time_rows(screen->facts->own, view.by_wall, &view.rows);
     if (view.count == 0)
         return;
@@ -574,9 +576,9 @@ void screen_own(const struct screen *screen)
     put_own_head(screen, &view);
     put_own_rows(screen, &view, true);
     put_own_rows(screen, &view, false);
-    bool is_told = brief.waiting_ns * SCREEN_ROW_PART >= view.whole_ns && brief.waiting_ns > 0;
+    bool is_told = brief.blocked_ns * SCREEN_ROW_PART >= view.whole_ns && brief.blocked_ns > 0;
     put_own_rest(screen, &view, is_told ? &(struct own_row){0} : &brief);
-    put_unseen(screen, &view, brief.waiting_ns);
+    put_unseen(screen, &view, brief.blocked_ns);
     if (is_told)
         put_brief(screen, &view, &brief);
 }

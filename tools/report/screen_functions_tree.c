@@ -31,7 +31,7 @@ struct tree_view {
 
 static uint64_t value_of(const struct tree_view *view, const struct own_times *times)
 {
-    uint64_t value = times->cpu_ns + (view->by_wall ? times->ready_ns + times->waiting_ns : 0);
+    uint64_t value = times->cpu_ns + (view->by_wall ? times->runnable_ns + times->blocked_ns : 0);
     return value < view->limit_ns ? value : view->limit_ns;
 }
 
@@ -155,7 +155,7 @@ static void put_numbers(const struct screen *screen, const struct tree_view *vie
     uint64_t value = value_of(view, times), cpu = times->cpu_ns < value ? times->cpu_ns : value;
     screen_time(screen, STYLE_PLAIN, value, view->whole_ns);
     screen_share(screen, value, view->whole_ns);
-    screen_time(screen, STYLE_PLAIN, view->by_wall ? cpu : times->waiting_ns, view->whole_ns);
+    screen_time(screen, STYLE_PLAIN, view->by_wall ? cpu : times->blocked_ns, view->whole_ns);
     fputs("  ", screen->out);
     screen_put(screen, STYLE_DIM, branch);
 }
@@ -202,7 +202,7 @@ static void put_lines(const struct screen *screen, struct tree_view *view)
             screen->facts->by_wall ? "wall"
             : view->by_wall        ? "time"
                                    : "CPU",
-            "", view->by_wall ? "CPU" : "waits");
+            "", view->by_wall ? "CPU" : "blocked");
     screen_places_head(screen, &view->places);
     for (uint32_t i = 0; i < view->count; i++) {
         if (!view->shown[i])

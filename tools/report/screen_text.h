@@ -47,8 +47,8 @@ struct screen {
 
 /* ---- Texts and numbers -------------------------------------------------------- */
 
-#define STYLE_READY "33"
-#define STYLE_LOSS  "31"
+#define STYLE_RUNNABLE "33"
+#define STYLE_LOSS     "31"
 
 /* Control characters of untrusted text are escaped. */
 void screen_put(const struct screen *screen, const char *style, const char *text);

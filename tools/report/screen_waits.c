@@ -43,7 +43,7 @@ static struct waits_view make_view(const struct screen *screen)
         const struct own_wait *wait = &view.waits[view.count];
         const struct screen_place place = place_of(wait);
         size_t width = term_text_width(reason_name(wait));
-        if (wait->helper || wait->waiting_ns * SCREEN_PART < view.wall_ns)
+        if (wait->helper || wait->blocked_ns * SCREEN_PART < view.wall_ns)
             break;
         view.reason = width > view.reason ? width : view.reason;
         if (wait->label)
@@ -62,12 +62,12 @@ static void put_wait(const struct screen *screen, const struct waits_view *view,
 {
     struct screen_place place = place_of(wait);
     char count[NUMBER_TEXT_SIZE], name[256], text[260];
-    screen_time(screen, STYLE_PLAIN, wait->waiting_ns, 0);
+    screen_time(screen, STYLE_PLAIN, wait->blocked_ns, 0);
     if (view->by_wall)
-        screen_share(screen, wait->waiting_ns, view->wall_ns);
+        screen_share(screen, wait->blocked_ns, view->wall_ns);
     fprintf(screen->out, "  %-*s %7s", (int)view->reason, reason_name(wait),
             number_count(wait->count, count));
-    screen_time(screen, STYLE_PLAIN, wait->count ? wait->waiting_ns / wait->count : 0, 0);
+    screen_time(screen, STYLE_PLAIN, wait->count ? wait->blocked_ns / wait->count : 0, 0);
     if (view->has_max)
         screen_time(screen, STYLE_PLAIN, wait->max_ns, 0);
     fputs("  ", screen->out);

@@ -131,7 +131,7 @@ struct top_row {
     uint32_t process, thread; /* ordinals; UINT32_MAX: unset */
     const char *label;        /* of a range */
     uint8_t range_kind;
-    uint64_t cpu_ns, total_ns, ready_ns, waiting_ns, gil_ns, gil_wait_ns;
+    uint64_t cpu_ns, total_ns, runnable_ns, blocked_ns, gil_ns, gil_wait_ns;
     uint64_t count, max_ns, open;
     uint64_t rss, live, allocated; /* bytes */
     int64_t live_sum;
@@ -154,7 +154,7 @@ struct top_data {
     VEC(struct top_row) rows;
 };
 
-/* True if waits, and times of being ready, are sampled. */
+/* True if waits, and runnable times, are sampled. */
 static inline bool top_sees_waits(const struct top_data *data)
 {
     const struct trace_sampling *sampling = trace_sampling_get(data->trace);

@@ -49,8 +49,8 @@ static void choose_part(const struct top_session *session, int64_t to_ns, struct
 static void add_times(struct own_times *sum, const struct own_times *times)
 {
     sum->cpu_ns += times->cpu_ns;
-    sum->ready_ns += times->ready_ns;
-    sum->waiting_ns += times->waiting_ns;
+    sum->runnable_ns += times->runnable_ns;
+    sum->blocked_ns += times->blocked_ns;
     sum->sample_count += times->sample_count;
     sum->gil_ns += times->gil_ns;
 }
@@ -59,11 +59,11 @@ static int add_to_thread(void *context, const struct own_moment *moment,
                          const struct own_times *times)
 {
     struct top_data *data = context;
-    uint64_t gil_ns = moment->reason == WAIT_GIL ? times->waiting_ns : 0;
+    uint64_t gil_ns = moment->reason == WAIT_GIL ? times->blocked_ns : 0;
     add_times(&data->all, times);
     data->gil_wait_ns += gil_ns;
     if (moment->reason < WAIT_REASON_COUNT)
-        data->waits[moment->reason] += times->waiting_ns;
+        data->waits[moment->reason] += times->blocked_ns;
     if (moment->thread < data->threads.count) {
         add_times(&data->threads.items[moment->thread].times, times);
         data->threads.items[moment->thread].gil_wait_ns += gil_ns;
@@ -108,8 +108,8 @@ static struct top_row *row_of(struct finding *finding, uint64_t key, const struc
 static void add_to_row(struct top_row *row, const struct own_times *times)
 {
     row->cpu_ns += times->cpu_ns;
-    row->ready_ns += times->ready_ns;
-    row->waiting_ns += times->waiting_ns;
+    row->runnable_ns += times->runnable_ns;
+    row->blocked_ns += times->blocked_ns;
     row->gil_ns += times->gil_ns;
     row->count += times->sample_count;
 }
@@ -125,8 +125,8 @@ static int add_functions(struct top_data *data)
                                                .process = UINT32_MAX,
                                                .thread = UINT32_MAX,
                                                .cpu_ns = rows[i].cpu_ns,
-                                               .ready_ns = rows[i].ready_ns,
-                                               .waiting_ns = rows[i].waiting_ns,
+                                               .runnable_ns = rows[i].runnable_ns,
+                                               .blocked_ns = rows[i].blocked_ns,
                                                .count = rows[i].sample_count};
     data->rows.count = count;
     return 0;
@@ -214,7 +214,7 @@ static int add_to_gil(void *context, const struct own_moment *moment, const stru
     to->thread = moment->thread;
     to->process = trace_thread_get(finding->data->trace, moment->thread)->process;
     to->gil_ns += times->gil_ns;
-    to->gil_wait_ns += waits ? times->waiting_ns : 0;
+    to->gil_wait_ns += waits ? times->blocked_ns : 0;
     return 0;
 }
 
@@ -230,7 +230,7 @@ static int add_waits(struct top_data *data)
                               .reason = waits[i].reason,
                               .process = UINT32_MAX,
                               .thread = UINT32_MAX,
-                              .waiting_ns = waits[i].waiting_ns,
+                              .blocked_ns = waits[i].blocked_ns,
                               .count = waits[i].count,
                               .max_ns = waits[i].max_ns,
                               .open = waits[i].unfinished};
@@ -258,7 +258,7 @@ static bool process_lives(const struct top_data *data, uint32_t process)
 static bool is_there(const struct top_data *data, const struct top_thread *thread)
 {
     const struct trace_thread *entry = trace_thread_get(data->trace, thread->thread);
-    bool did = thread->times.cpu_ns + thread->times.ready_ns + thread->times.waiting_ns > 0;
+    bool did = thread->times.cpu_ns + thread->times.runnable_ns + thread->times.blocked_ns > 0;
     return did || process_lives(data, entry->process);
 }
 
@@ -268,7 +268,8 @@ static int add_threads(struct top_data *data)
         const struct top_thread *thread = &data->threads.items[i];
         struct top_row row = {.thread = thread->thread,
                               .process = trace_thread_get(data->trace, thread->thread)->process};
-        bool idle = thread->times.cpu_ns + thread->times.ready_ns + thread->times.waiting_ns == 0;
+        bool idle =
+            thread->times.cpu_ns + thread->times.runnable_ns + thread->times.blocked_ns == 0;
         take_thread(&row, thread);
         if (!idle && vec_push(&data->rows, row) != 0)
             return -ENOMEM;

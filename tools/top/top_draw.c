@@ -34,7 +34,7 @@ static uint32_t count_threads(const struct top_data *data)
     uint32_t count = 0;
     for (size_t i = 0; i < data->threads.count; i++) {
         const struct own_times *times = &data->threads.items[i].times;
-        count += times->cpu_ns + times->ready_ns + times->waiting_ns > 0;
+        count += times->cpu_ns + times->runnable_ns + times->blocked_ns > 0;
     }
     return count;
 }
@@ -72,7 +72,7 @@ static void put_second(const struct top_data *data, char *line)
         text_format(&text, " of %u %% (%u processor%s)", 100 * processors, processors,
                     processors == 1 ? "" : "s");
     if (top_sees_waits(data))
-        add_share(&text, ", ready ", data->all.ready_ns, data->length_ns);
+        add_share(&text, ", runnable ", data->all.runnable_ns, data->length_ns);
     if (data->all.gil_ns + data->gil_wait_ns > 0) {
         add_share(&text, ", GIL held ", data->all.gil_ns, data->length_ns);
         if (top_sees_waits(data))
@@ -86,10 +86,10 @@ static void put_third(const struct top_data *data, char *line)
     struct text text = text_init(line, TOP_HEAD_SIZE);
     bool told[WAIT_REASON_COUNT] = {false};
     if (!top_sees_waits(data)) {
-        text_format(&text, "waits are not looked at");
+        text_format(&text, "waits are not sampled");
         return;
     }
-    add_share(&text, "waits ", data->all.waiting_ns, data->length_ns);
+    add_share(&text, "blocked ", data->all.blocked_ns, data->length_ns);
     for (unsigned i = 0; i < WAIT_REASON_COUNT; i++) {
         unsigned most = WAIT_REASON_COUNT;
         for (unsigned reason = 0; reason < WAIT_REASON_COUNT; reason++)
@@ -148,8 +148,8 @@ enum {
     PROCESSES,
     THREADS,
     CPU,
-    READY,
-    WAITS,
+    RUNNABLE,
+    BLOCKED,
     GIL,
     GIL_WAITS,
     LOST
@@ -158,13 +158,13 @@ enum {
 static const struct table_column columns[] = {
     [COMMAND] = {.name = "command", .type = COLUMN_TEXT},
     [LENGTH] = {.name = "duration_ns", .type = COLUMN_TIME},
-    [PROCESSORS] = {.name = "processor_count", .type = COLUMN_COUNT},
+    [PROCESSORS] = {.name = "cpu_count", .type = COLUMN_COUNT},
     [RATE] = {.name = "frequency_hz", .type = COLUMN_COUNT},
     [PROCESSES] = {.name = "process_count", .type = COLUMN_COUNT},
     [THREADS] = {.name = "thread_count", .type = COLUMN_COUNT},
     [CPU] = {.name = "cpu_ns", .type = COLUMN_TIME},
-    [READY] = {.name = "ready_ns", .type = COLUMN_TIME},
-    [WAITS] = {.name = "waiting_ns", .type = COLUMN_TIME},
+    [RUNNABLE] = {.name = "runnable_ns", .type = COLUMN_TIME},
+    [BLOCKED] = {.name = "blocked_ns", .type = COLUMN_TIME},
     [GIL] = {.name = "gil_ns", .type = COLUMN_TIME},
     [GIL_WAITS] = {.name = "gil_waiting_ns", .type = COLUMN_TIME},
     [LOST] = {.name = "lost_count", .type = COLUMN_COUNT},
@@ -183,8 +183,8 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     row_count(row, CPU, data->all.cpu_ns);
     row_count(row, GIL, data->all.gil_ns);
     if (top_sees_waits(data)) {
-        row_count(row, READY, data->all.ready_ns);
-        row_count(row, WAITS, data->all.waiting_ns);
+        row_count(row, RUNNABLE, data->all.runnable_ns);
+        row_count(row, BLOCKED, data->all.blocked_ns);
         row_count(row, GIL_WAITS, data->gil_wait_ns);
     }
     row_count(row, LOST, lost_count(data->trace));

@@ -30,10 +30,10 @@ enum field {
     CPU_SHARE,
     TOTAL,
     TOTAL_SHARE,
-    READY,
-    READY_SHARE,
-    WAITS,
-    WAITS_SHARE,
+    RUNNABLE,
+    RUNNABLE_SHARE,
+    BLOCKED,
+    BLOCKED_SHARE,
     GIL,
     GIL_SHARE,
     GIL_WAITS,
@@ -67,10 +67,10 @@ static const struct table_column fields[FIELDS] = {
     [CPU_SHARE] = {.title = "cpu %", .type = COLUMN_SHARE},
     [TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .rank = 4},
     [TOTAL_SHARE] = {.title = "total %", .type = COLUMN_SHARE, .rank = 2},
-    [READY] = {.name = "ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 4},
-    [READY_SHARE] = {.title = "ready %", .type = COLUMN_SHARE, .rank = 3},
-    [WAITS] = {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 4},
-    [WAITS_SHARE] = {.title = "waits %", .type = COLUMN_SHARE, .rank = 1},
+    [RUNNABLE] = {.name = "runnable_ns", .title = "runnable", .type = COLUMN_TIME, .rank = 4},
+    [RUNNABLE_SHARE] = {.title = "runnable %", .type = COLUMN_SHARE, .rank = 3},
+    [BLOCKED] = {.name = "blocked_ns", .title = "blocked", .type = COLUMN_TIME, .rank = 4},
+    [BLOCKED_SHARE] = {.title = "blocked %", .type = COLUMN_SHARE, .rank = 1},
     [GIL] = {.name = "gil_ns", .title = "GIL", .type = COLUMN_TIME, .rank = 4},
     [GIL_SHARE] = {.title = "GIL %", .type = COLUMN_SHARE, .rank = 2},
     [GIL_WAITS] = {.name = "gil_waiting_ns", .title = "awaited", .type = COLUMN_TIME, .rank = 4},
@@ -99,27 +99,28 @@ struct view {
 
 static struct view views[TOP_KINDS] = {
     [TOP_FUNCTIONS] = {"functions",
-                       {FUNCTION, LOCATION, CPU_SHARE, CPU, TOTAL_SHARE, TOTAL, READY_SHARE, READY,
-                        WAITS_SHARE, WAITS},
+                       {FUNCTION, LOCATION, CPU_SHARE, CPU, TOTAL_SHARE, TOTAL, RUNNABLE_SHARE,
+                        RUNNABLE, BLOCKED_SHARE, BLOCKED},
                        CPU},
     [TOP_LINES] = {"lines",
-                   {FUNCTION, LOCATION, CPU_SHARE, CPU, READY_SHARE, READY, WAITS_SHARE, WAITS},
+                   {FUNCTION, LOCATION, CPU_SHARE, CPU, RUNNABLE_SHARE, RUNNABLE, BLOCKED_SHARE,
+                    BLOCKED},
                    CPU},
     [TOP_RANGES] = {"ranges",
                     {RANGE, RANGE_KIND, TOTAL_SHARE, TOTAL, CPU_SHARE, CPU, COUNT, RATE, MEAN,
                      OPEN},
                     TOTAL},
     [TOP_PROCESSES] = {"processes",
-                       {PROCESS, STATE, COMMAND, PID, OPEN, CPU_SHARE, CPU, READY_SHARE, READY,
-                        WAITS_SHARE, WAITS, GIL_SHARE, GIL},
+                       {PROCESS, STATE, COMMAND, PID, OPEN, CPU_SHARE, CPU, RUNNABLE_SHARE,
+                        RUNNABLE, BLOCKED_SHARE, BLOCKED, GIL_SHARE, GIL},
                        CPU},
     [TOP_THREADS] = {"threads",
-                     {THREAD, PROCESS, TID, CPU_SHARE, CPU, READY_SHARE, READY, WAITS_SHARE, WAITS,
-                      GIL_SHARE, GIL, GIL_WAITS_SHARE, GIL_WAITS},
+                     {THREAD, PROCESS, TID, CPU_SHARE, CPU, RUNNABLE_SHARE, RUNNABLE, BLOCKED_SHARE,
+                      BLOCKED, GIL_SHARE, GIL, GIL_WAITS_SHARE, GIL_WAITS},
                      CPU},
     [TOP_WAITS] = {"waits",
-                   {FUNCTION, LOCATION, REASON, WAITS_SHARE, WAITS, COUNT, RATE, MAX, OPEN},
-                   WAITS},
+                   {FUNCTION, LOCATION, REASON, BLOCKED_SHARE, BLOCKED, COUNT, RATE, MAX, OPEN},
+                   BLOCKED},
     [TOP_GIL] = {"gil",
                  {FUNCTION, LOCATION, THREAD, GIL_SHARE, GIL, GIL_WAITS_SHARE, GIL_WAITS},
                  GIL},
@@ -167,10 +168,10 @@ static uint64_t number_of(const struct top_row *row, enum field field)
         [CPU_SHARE] = row->cpu_ns,
         [TOTAL] = row->total_ns,
         [TOTAL_SHARE] = row->total_ns,
-        [READY] = row->ready_ns,
-        [READY_SHARE] = row->ready_ns,
-        [WAITS] = row->waiting_ns,
-        [WAITS_SHARE] = row->waiting_ns,
+        [RUNNABLE] = row->runnable_ns,
+        [RUNNABLE_SHARE] = row->runnable_ns,
+        [BLOCKED] = row->blocked_ns,
+        [BLOCKED_SHARE] = row->blocked_ns,
         [GIL] = row->gil_ns,
         [GIL_SHARE] = row->gil_ns,
         [GIL_WAITS] = row->gil_wait_ns,
@@ -287,7 +288,7 @@ static void text_of(const struct top_data *data, const struct top_row *row, enum
 /* True for times that only the sampling of waits provides. */
 static bool is_wait(enum field field)
 {
-    return field == READY || field == WAITS || field == GIL_WAITS;
+    return field == RUNNABLE || field == BLOCKED || field == GIL_WAITS;
 }
 
 static void fill_cell(const struct top_data *data, const struct top_row *from,
@@ -379,7 +380,7 @@ static int largest_first(const void *left, const void *right, void *context)
     const uint64_t keys[][2] = {
         {number_of(a, order->field), number_of(b, order->field)},
         {a->cpu_ns, b->cpu_ns},
-        {a->waiting_ns + a->gil_wait_ns, b->waiting_ns + b->gil_wait_ns},
+        {a->blocked_ns + a->gil_wait_ns, b->blocked_ns + b->gil_wait_ns},
         {a->total_ns, b->total_ns},
         {b->place.label, a->place.label},
         {b->thread, a->thread},
@@ -489,6 +490,6 @@ const char *top_nothing_text(const struct top_data *data)
         return "no row has this text; escape shows all";
     if (!top_sees_waits(data) && data->view->kind != TOP_RANGES &&
         data->view->kind != TOP_PROCESSES)
-        return data->view->kind == TOP_WAITS ? "waits are not looked at" : "nothing ran";
+        return data->view->kind == TOP_WAITS ? "waits are not sampled" : "nothing ran";
     return texts[data->view->kind];
 }

@@ -316,7 +316,7 @@ static int find_middles(const struct reading *r, struct compare_row *row, uint64
     if (count >= number_of(r, column_of(r->table, "count")))
         ret_middles->each = median_of(values, count);
     for (uint32_t i = 0; i < count; i++)
-        values[i] = kept[i].duration_ns - kept[i].ready_ns;
+        values[i] = kept[i].duration_ns - kept[i].runnable_ns;
     ret_middles->undisturbed = median_of(values, count);
     free(values);
     return rc;
@@ -328,7 +328,7 @@ static void find_speed(const struct reading *r, struct compare_row *row)
 {
     double total = number_of(r, column_of(r->table, "total_ns"));
     double self = number_of(r, column_of(r->table, "self_ns"));
-    double blocked = number_of(r, column_of(r->table, "waiting_ns"));
+    double blocked = number_of(r, column_of(r->table, "blocked_ns"));
     double count = number_of(r, column_of(r->table, "count"));
     bool first = r->side == COMPARE_A && r->compare->added[COMPARE_A] == 0;
     row->bound = (first || row->bound) && total > 0 && blocked <= 0.05 * total;

@@ -34,8 +34,8 @@
             TIME_OF("p90", "p90_ns", 0), TIME_OF("p99", "p99_ns", 0), TIME_OF("max", "max_ns", 0), \
             TIME_OF("cpu", "cpu_ns", METRIC_SUM | METRIC_SAMPLED),                                 \
             TIME_OF("running", "running_ns", METRIC_SUM),                                          \
-            TIME_OF("runnable", "ready_ns", METRIC_SUM),                                           \
-            TIME_OF("blocked", "waiting_ns", METRIC_SUM),                                          \
+            TIME_OF("runnable", "runnable_ns", METRIC_SUM),                                        \
+            TIME_OF("blocked", "blocked_ns", METRIC_SUM),                                          \
     }
 
 /* Work of GPUs has single durations as well. */
@@ -164,8 +164,8 @@ const struct compare_kind compare_kinds[] = {
         .match = MATCH_CODE,
         .metrics = {TIME_OF("time", NULL, METRIC_TESTED | METRIC_SUM | METRIC_BOTH),
                     TIME_OF("cpu", "cpu_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
-                    TIME_OF("waiting", "waiting_ns", METRIC_TESTED | METRIC_SUM),
-                    TIME_OF("ready", "ready_ns", METRIC_SUM)},
+                    TIME_OF("blocked", "blocked_ns", METRIC_TESTED | METRIC_SUM),
+                    TIME_OF("runnable", "runnable_ns", METRIC_SUM)},
     },
     {
         .word = "call",
@@ -176,7 +176,7 @@ const struct compare_kind compare_kinds[] = {
         .place = "location",
         .match = MATCH_CODE,
         .metrics = {TIME_OF("own", "own_ns", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
-                    COUNT_OF("calls", "calls", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
+                    COUNT_OF("calls", "call_count", METRIC_TESTED | METRIC_SUM | METRIC_REPORTED),
                     TIME_OF("total", "total_ns", METRIC_SUM), TIME_OF("each", "per_call_ns", 0),
                     TIME_OF("max", "max_ns", 0)},
     },
@@ -202,7 +202,7 @@ const struct compare_kind compare_kinds[] = {
         .match = MATCH_CODE,
         .metrics = {TIME_OF("self", "cpu_self_ns", METRIC_TESTED | METRIC_SUM | METRIC_SAMPLED),
                     TIME_OF("total", "cpu_total_ns", METRIC_SUM | METRIC_SAMPLED),
-                    TIME_OF("waiting", "own_waiting_ns", METRIC_SUM)},
+                    TIME_OF("blocked", "own_blocked_ns", METRIC_SUM)},
     },
     {
         .word = "wait",

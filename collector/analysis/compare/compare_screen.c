@@ -252,13 +252,13 @@ int compare_find_story(struct compare *compare)
     if (story->basis == COMPARE_BY_NOTHING)
         return 0;
     size_t kind = kind_of(rows[story->basis].kind);
-    story->a_ready = story->b_ready = NAN;
+    story->a_runnable = story->b_runnable = NAN;
     set_sum(compare, kind, rows[story->basis].metric, story);
     if (story->basis == COMPARE_BY_WALL || story->basis == COMPARE_BY_THREADS) {
-        story->a_ready = sum_of(compare, kind, "ready", COMPARE_A);
-        story->b_ready = sum_of(compare, kind, "ready", COMPARE_B);
-        story->a += story->a_ready;
-        story->b += story->b_ready;
+        story->a_runnable = sum_of(compare, kind, "runnable", COMPARE_A);
+        story->b_runnable = sum_of(compare, kind, "runnable", COMPARE_B);
+        story->a += story->a_runnable;
+        story->b += story->b_runnable;
     }
     if (story->basis == COMPARE_BY_WALL)
         set_run(compare, "wall", story);
@@ -574,13 +574,14 @@ static struct rows *new_rows(size_t capacity)
 static int add_sums(struct compare *compare, struct rows *rows, size_t more)
 {
     const struct compare_story *story = &compare->story;
-    const double ready[] = {story->a_ready, story->b_ready}, whole[] = {story->a, story->b};
+    const double runnable[] = {story->a_runnable, story->b_runnable},
+                 whole[] = {story->a, story->b};
     double rest[] = {story->a, story->b};
     double most = fmax(story->a, story->b);
     char name[64];
     int rc = 0;
-    if (fabs(ready[COMPARE_B] - ready[COMPARE_A]) >= ROW_PART * most)
-        rc = add_sum(compare, rows, "ready", "(ready, without a processor)", ready);
+    if (fabs(runnable[COMPARE_B] - runnable[COMPARE_A]) >= ROW_PART * most)
+        rc = add_sum(compare, rows, "runnable", "(runnable, without a processor)", runnable);
     for (size_t i = 0; i < rows->count; i++) {
         rest[COMPARE_A] -= or_zero(rows->parts[i].result.a);
         rest[COMPARE_B] -= or_zero(rows->parts[i].result.b);

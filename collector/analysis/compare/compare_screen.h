@@ -35,11 +35,11 @@ struct compare_parts {
 };
 
 struct compare_story {
-    uint8_t basis;             /* enum compare_basis */
-    struct compare_parts rows; /* all, ordered by their contribution to the change */
-    double a, b;               /* the whole */
-    double a_ready, b_ready;   /* part of the whole: ready, without a processor; NaN: unknown */
-    bool marked;               /* the last screen has a row marked as possible chance */
+    uint8_t basis;                 /* enum compare_basis */
+    struct compare_parts rows;     /* all, ordered by their contribution to the change */
+    double a, b;                   /* the whole */
+    double a_runnable, b_runnable; /* part of the whole without a processor; NaN: unknown */
+    bool marked;                   /* the last screen has a row marked as possible chance */
 };
 
 /* After the tests of all rows. 0 or -ENOMEM. */

@@ -19,7 +19,7 @@ enum { LOOP_CLOCK_NS = 10000000 };
  * that. */
 struct moment {
     int64_t begin_ns;
-    uint64_t cpu_ns, blocked_ns, ready_ns;
+    uint64_t cpu_ns, blocked_ns, runnable_ns;
     uint32_t stack;
     uint8_t reason; /* enum wait_reason */
 };
@@ -28,7 +28,7 @@ struct moment {
 struct block {
     int64_t begin_ns, end_ns;
     uint32_t thread, others; /* tasks that continued right after it */
-    uint64_t ready_ns;
+    uint64_t runnable_ns;
     uint64_t inner_ns; /* long turns inside of it */
 };
 
@@ -173,7 +173,7 @@ static int join(struct loop_blocks *blocks, const struct loop *loop, size_t at,
                         .cpu_ns = ran ? moment->cpu_ns : 0,
                         .blocked_ns =
                             own_overlap_ns(blocks, loop, at, moment->begin_ns, moment->blocked_ns)};
-    block->ready_ns += own_overlap_ns(blocks, loop, at, ready_from_ns, moment->ready_ns);
+    block->runnable_ns += own_overlap_ns(blocks, loop, at, ready_from_ns, moment->runnable_ns);
     bool counts = part.cpu_ns + part.blocked_ns > 0 && blocks->parts.count < LOOP_PARTS_MAX;
     return counts ? vec_push(&blocks->parts, part) : 0;
 }
@@ -181,7 +181,7 @@ static int join(struct loop_blocks *blocks, const struct loop *loop, size_t at,
 static int join_known(struct loop_blocks *blocks, const struct loop *loop,
                       const struct moment *moment)
 {
-    int64_t end_ns = moment->begin_ns + (int64_t)(moment->blocked_ns + moment->ready_ns);
+    int64_t end_ns = moment->begin_ns + (int64_t)(moment->blocked_ns + moment->runnable_ns);
     int error = 0;
     for (size_t i = find_block(blocks, loop, moment->begin_ns); i < loop->blocks.count; i++) {
         const struct block *block = block_at(blocks, loop, i);
@@ -217,7 +217,7 @@ static int take_sample(struct loop_blocks *blocks, const struct sample *sample)
     const struct moment moment = {.begin_ns = sample->time_ns,
                                   .cpu_ns = sample_cpu_ns(sets, sample),
                                   .blocked_ns = off.blocked_ns,
-                                  .ready_ns = off.runnable_ns,
+                                  .runnable_ns = off.runnable_ns,
                                   .stack = sample->stack,
                                   .reason = sample->reason < WAIT_REASON_COUNT ? sample->reason
                                                                                : WAIT_UNKNOWN};
@@ -311,7 +311,7 @@ struct sink loop_blocks_sink(struct loop_blocks *blocks, bool with_samples)
 static uint64_t time_of(const struct block *block)
 {
     uint64_t length_ns = (uint64_t)(block->end_ns - block->begin_ns);
-    uint64_t other_ns = block->ready_ns + block->inner_ns;
+    uint64_t other_ns = block->runnable_ns + block->inner_ns;
     return length_ns > other_ns ? length_ns - other_ns : 0;
 }
 
@@ -406,7 +406,7 @@ static int add_block(struct loop_blocks *blocks, const struct own_time *own, uin
     place->place.max_ns = time_ns > place->place.max_ns ? time_ns : place->place.max_ns;
     for (size_t i = begin; i < *first; i++) {
         const struct part *part = &blocks->parts.items[i];
-        place->place.waiting_ns += part->blocked_ns;
+        place->place.blocked_ns += part->blocked_ns;
         place->waits_ns[part->reason] += part->blocked_ns;
     }
     return 0;

@@ -33,7 +33,7 @@ struct loop_place {
     int32_t line;
     uint32_t count;
     uint64_t time_ns, max_ns; /* of these turns, without runnable time */
-    uint64_t waiting_ns;      /* part of time_ns */
+    uint64_t blocked_ns;      /* part of time_ns */
 };
 
 /* One such turn. */

@@ -89,7 +89,7 @@ const char *wait_phrase(unsigned kind)
 {
     static const char *const phrases[WAIT_KINDS] = {
         [WAIT_UNKNOWN] = "waiting",
-        [WAIT_PREEMPTED] = "ready but without a processor",
+        [WAIT_PREEMPTED] = "runnable but without a processor",
         [WAIT_DISK] = "waiting for the disk",
         [WAIT_PAGE_FAULT] = "waiting for memory",
         [WAIT_PIPE] = "waiting for a pipe",

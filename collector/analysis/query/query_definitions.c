@@ -57,7 +57,7 @@ static const struct schema_column recording_columns[] = {
     {"begin_realtime_ns", "INTEGER",
      "nanoseconds from 1970 to the time that other times count from", BOUND_NONE, NULL},
     {"duration_ns", "INTEGER", "of the recording; NULL: it did not end in order", BOUND_NONE, NULL},
-    {"processor_count", "INTEGER", "that the command might use at once", BOUND_NONE, NULL},
+    {"cpu_count", "INTEGER", "that the command might use at once", BOUND_NONE, NULL},
     {"sampling", "TEXT", "how threads were sampled", BOUND_NONE, NULL},
     {"frequency_hz", "INTEGER", "samples a second of CPU time; of merged recordings the lowest",
      BOUND_NONE, NULL},
@@ -307,13 +307,13 @@ static const struct schema_column lane_columns[] = {
      NULL},
     {"name", "TEXT", "what it is called", BOUND_NONE, NULL},
     {"path", "TEXT", "with the names of those above it: \"requests/request 17\"", BOUND_NONE, NULL},
-    {"parent", "INTEGER", "lanes.id of the one above it; NULL: none", BOUND_NONE, NULL},
+    {"parent", "INTEGER", "tracks.id of the one above it; NULL: none", BOUND_NONE, NULL},
     {"track_id", "TEXT", "as the programs know it: \"0x1f\"", BOUND_NONE, NULL},
     {0},
 };
 
 const struct query_table query_lanes = {
-    "lanes",      "timelines that are no thread's: tracks, queues",
+    "tracks",     "timelines that are no thread's: tracks, queues",
     lane_columns, &definition_rows,
     TABLE_LANES,  true};
 
@@ -356,8 +356,8 @@ enum {
 static const struct schema_column device_columns[] = {
     {"id", "INTEGER", "a number, from 0", BOUND_ID, NULL},
     {"device", "INTEGER", "the same in all rows of one device of a host", BOUND_NONE, NULL},
-    {"lane", "INTEGER", "lanes.id of a program's; NULL: it is what counters are about", BOUND_NONE,
-     NULL},
+    {"track", "INTEGER", "tracks.id of a program's; NULL: it is what counters are about",
+     BOUND_NONE, NULL},
     {"thread", "INTEGER", "threads.id that has its counters; NULL: it is a program's", BOUND_NONE,
      NULL},
     {"uuid", "TEXT", "\"GPU-...\", of an instance \"MIG-...\"; NULL: not known", BOUND_NONE, NULL},

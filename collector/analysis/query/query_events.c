@@ -259,8 +259,8 @@ struct sorted_range {
      COLUMN(RANGES_DEPTH))
 
 #define SORTED_COLUMNS                                                                             \
-    (SHORT_COLUMNS | COLUMN(RANGES_SELF) | COLUMN(RANGES_RUNNING) | COLUMN(RANGES_READY) |         \
-     COLUMN(RANGES_WAITING) | COLUMN(RANGES_UNFINISHED) | COLUMN(RANGES_END_LOST) |                \
+    (SHORT_COLUMNS | COLUMN(RANGES_SELF) | COLUMN(RANGES_RUNNING) | COLUMN(RANGES_RUNNABLE) |      \
+     COLUMN(RANGES_BLOCKED) | COLUMN(RANGES_UNFINISHED) | COLUMN(RANGES_END_LOST) |                \
      COLUMN(RANGES_CUT))
 
 static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
@@ -377,7 +377,7 @@ static uint32_t wants_of(struct event_scan *scan, const struct query_bounds *bou
     scan->keeps_path = is_range && (ASKED(RANGES_PATH) || ASKED(RANGES_PARENT));
     scan->keeps_shares = bounds->columns & SORTED_COLUMNS & ~SHORT_COLUMNS;
     bool times =
-        is_range && (ASKED(RANGES_RUNNING) || ASKED(RANGES_READY) || ASKED(RANGES_WAITING));
+        is_range && (ASKED(RANGES_RUNNING) || ASKED(RANGES_RUNNABLE) || ASKED(RANGES_BLOCKED));
     bool origins = is_range && (ASKED(RANGES_LAUNCH_PATH) || ASKED(RANGES_LAUNCH_STACK));
     return WANT_EVENTS | (times ? WANT_TIMES : 0) | (origins ? WANT_ORIGINS : 0);
 }

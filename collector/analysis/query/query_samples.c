@@ -38,7 +38,7 @@ const struct query_table query_waits = {
 
 /* Times from the values of a sample; only computed if requested. */
 struct sample_times {
-    int64_t cpu_ns, ready_ns, waiting_ns;
+    int64_t cpu_ns, runnable_ns, blocked_ns;
 };
 
 struct sample_row {
@@ -72,8 +72,8 @@ static struct sample_times times_of(const struct sample_scan *scan, const struct
     const struct off_share off = sample_off_share(scan->sets, sample);
     return (struct sample_times){
         .cpu_ns = (int64_t)sample_cpu_ns(scan->sets, sample),
-        .ready_ns = (int64_t)off.runnable_ns,
-        .waiting_ns = (int64_t)off.blocked_ns,
+        .runnable_ns = (int64_t)off.runnable_ns,
+        .blocked_ns = (int64_t)off.blocked_ns,
     };
 }
 
@@ -197,7 +197,7 @@ static const struct query_scan_rows scan_rows = {count_rows, forget_rows, make_r
 #define GROUP_COLUMNS                                                                              \
     ((COLUMN(SAMPLES_TID + 1) - 1) | COLUMN(SAMPLES_REASON) | STACK_COLUMNS |                      \
      COLUMN(SAMPLES_PROCESSOR))
-#define TIMES_COLUMNS    (COLUMN(SAMPLES_READY) | COLUMN(SAMPLES_WAITING) | COLUMN(SAMPLES_CPU))
+#define TIMES_COLUMNS    (COLUMN(SAMPLES_RUNNABLE) | COLUMN(SAMPLES_BLOCKED) | COLUMN(SAMPLES_CPU))
 #define UNSORTED_COLUMNS (COLUMN(SAMPLES_VALUES_OF) | COLUMN(SAMPLES_ID) | COLUMN(63))
 
 static bool can_sort(unsigned kind, uint64_t order, uint64_t columns)
@@ -277,10 +277,10 @@ static void put_times(const struct sample_scan *scan, const struct sample_row *r
         put_time(context, query, sample->end_ns);
     else if (column == SAMPLES_DURATION)
         put_integer(context, duration_ns > 0 ? duration_ns : 0);
-    else if (column == SAMPLES_READY)
-        put_integer(context, row->times.ready_ns);
-    else if (column == SAMPLES_WAITING)
-        put_integer(context, row->times.waiting_ns);
+    else if (column == SAMPLES_RUNNABLE)
+        put_integer(context, row->times.runnable_ns);
+    else if (column == SAMPLES_BLOCKED)
+        put_integer(context, row->times.blocked_ns);
     else if (column == SAMPLES_CPU)
         put_integer(context, row->times.cpu_ns);
 }
@@ -333,7 +333,7 @@ static void put(const struct query_cursor *cursor, unsigned column, sqlite3_cont
     const struct sample_row *row = &scan->rows.items[scan->scan.at];
     if (GROUP_COLUMNS & COLUMN(column))
         put_cell(context, plain_cell(&scan->scan, &row->sample, column));
-    else if (column <= SAMPLES_WAITING || column == SAMPLES_CPU)
+    else if (column <= SAMPLES_BLOCKED || column == SAMPLES_CPU)
         put_times(scan, row, column, context);
     else
         put_rest(scan, row, column, context);

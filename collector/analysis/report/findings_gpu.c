@@ -133,8 +133,8 @@ static bool report_place(const struct findings *findings, const struct gpu_seen 
         count ? own_time_row(findings->report->samples.own, place->row) : NULL;
     if (!row || row->label == 0 || !seen->only_one)
         return false;
-    uint64_t time_ns = place->cpu_ns + place->ready_ns + place->waiting_ns;
-    bool waits = findings_reach(place->waiting_ns, time_ns, CAUSE_PART);
+    uint64_t time_ns = place->cpu_ns + place->runnable_ns + place->blocked_ns;
+    bool waits = findings_reach(place->blocked_ns, time_ns, CAUSE_PART);
     bool runs = findings_reach(place->cpu_ns, time_ns, CAUSE_PART);
     if (!findings_reach(time_ns, seen->starved_ns, RANGE_PART) ||
         time_ns > seen->device->starved_ns)

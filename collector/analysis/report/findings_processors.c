@@ -28,7 +28,7 @@ static uint64_t taken_ns(const struct findings *findings)
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     if (findings_has_others(findings))
         return wall->contended_ns;
-    return trace_host_count(findings->trace) > 1 ? wall->starved_ns : wall->ready_ns;
+    return trace_host_count(findings->trace) > 1 ? wall->starved_ns : wall->runnable_ns;
 }
 
 static void find_host(struct findings *findings)
@@ -124,7 +124,7 @@ static void find_crowd(struct findings *findings)
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
     const struct wall_host *host = find_crowded(findings);
     const struct native_threads native = find_native_threads(findings, host->host);
-    char busy[NUMBER_TEXT_SIZE], ready[NUMBER_TEXT_SIZE];
+    char busy[NUMBER_TEXT_SIZE], runnable[NUMBER_TEXT_SIZE];
     if (host->processors == 0 || !findings_reach(host->crowded_ns, wall->wall_ns, CROWD_PART) ||
         native.busy_count <= host->processors)
         return;
@@ -133,7 +133,7 @@ static void find_crowd(struct findings *findings)
     if (!finding)
         return;
     struct text text = text_init(finding->finding, FINDING_TEXT_SIZE);
-    text_format(&text, "of the wall time more threads were ready than the %u processor%s",
+    text_format(&text, "of the wall time more threads were runnable than the %u processor%s",
                 host->processors, host->processors == 1 ? "" : "s");
     if (trace_host_count(findings->trace) > 1)
         text_format(&text, " of host %s",
@@ -141,8 +141,9 @@ static void find_crowd(struct findings *findings)
                         ->bytes);
     text_format(&text, " can run.");
     text = text_init(finding->evidence, FINDING_TEXT_SIZE);
-    text_format(&text, "They ran for %s and were ready for another %s.",
-                number_time_short(host->busy_ns, busy), number_time_short(host->ready_ns, ready));
+    text_format(&text, "They ran for %s and were runnable for another %s.",
+                number_time_short(host->busy_ns, busy),
+                number_time_short(host->runnable_ns, runnable));
     if (native.count > 0)
         text_format(&text, " Of %u busy threads, %u are those of %s.", native.busy_count,
                     native.count,
@@ -163,9 +164,9 @@ static int add_gil(void *context, const struct own_moment *moment, const struct 
     struct gil_times *gil = context;
     if (!own_time_is_busy(gil->own, moment->thread))
         return 0;
-    gil->gil_ns += moment->reason == WAIT_GIL ? times->waiting_ns : 0;
+    gil->gil_ns += moment->reason == WAIT_GIL ? times->blocked_ns : 0;
     gil->cpu_ns += times->cpu_ns;
-    gil->all_ns += times->cpu_ns + times->waiting_ns + times->ready_ns;
+    gil->all_ns += times->cpu_ns + times->blocked_ns + times->runnable_ns;
     gil->sample_count += times->sample_count;
     return 0;
 }
@@ -190,7 +191,7 @@ struct gil_waiters {
 static int add_waiter(void *context, const struct own_moment *moment, const struct own_times *times)
 {
     const struct gil_waiters *waiters = context;
-    if (moment->reason == WAIT_GIL && times->waiting_ns > 0 &&
+    if (moment->reason == WAIT_GIL && times->blocked_ns > 0 &&
         own_time_is_busy(waiters->own, moment->thread))
         waiters->waited[moment->thread] = true;
     return 0;
@@ -313,7 +314,7 @@ static bool can_be_parallel(const struct findings *findings)
 }
 
 /* The time in which a single thread ran; with other programs also the time in which it was
- * ready. */
+ * runnable. */
 static uint64_t alone_ns(const struct findings *findings)
 {
     const struct wall_totals *wall = wall_totals(findings->report->samples.wall);
@@ -325,7 +326,8 @@ static uint64_t begin_ns(const struct findings *findings)
     const struct own_row *imports = &findings_own(findings)->purposes[PURPOSE_IMPORT];
     const struct own_row *start = &findings_own(findings)->purposes[PURPOSE_START_UP];
     uint64_t cpu_ns = imports->cpu_ns + start->cpu_ns;
-    return findings_has_others(findings) ? cpu_ns + imports->ready_ns + start->ready_ns : cpu_ns;
+    return findings_has_others(findings) ? cpu_ns + imports->runnable_ns + start->runnable_ns
+                                         : cpu_ns;
 }
 
 /* True if the program uses several processors, but rarely. */

@@ -72,7 +72,7 @@ static void report_loop(struct findings *findings, const struct loop_totals *tot
     if (totals->loops > 1)
         text_format(&text, " The same in %u event loops: the share is that of the worst.",
                     totals->loops);
-    bool waits = places[0].waiting_ns * 2 > places[0].time_ns;
+    bool waits = places[0].blocked_ns * 2 > places[0].time_ns;
     snprintf(finding->advice, FINDING_TEXT_SIZE, "%s",
              waits && places[0].reason == WAIT_SLEEP
                  ? "try await asyncio.sleep, or asyncio.to_thread"
@@ -97,7 +97,7 @@ static bool findings_block_loop(const struct findings *findings, uint32_t label,
     const struct loop_place *places;
     uint32_t count = loop_blocks_places(findings->report->loops, &places);
     for (uint32_t i = 0; i < count; i++)
-        if (label != 0 && places[i].label == label && places[i].waiting_ns * 2 > time_ns)
+        if (label != 0 && places[i].label == label && places[i].blocked_ns * 2 > time_ns)
             return true;
     return false;
 }
@@ -198,7 +198,7 @@ static const struct own_wait *find_convoy(const struct findings *findings,
     uint32_t count = own_time_waits(findings->report->samples.own, &waits);
     for (uint32_t i = 0; i < count && wait->reason != WAIT_LOCK; i++)
         if (waits[i].label == wait->label && waits[i].kind == WAIT_LOCK &&
-            findings_reach(waits[i].waiting_ns, findings_wall_ns(findings), 2 * WAIT_PART))
+            findings_reach(waits[i].blocked_ns, findings_wall_ns(findings), 2 * WAIT_PART))
             return &waits[i];
     return NULL;
 }
@@ -212,7 +212,7 @@ static void report_convoy(const struct findings *findings, const struct own_wait
              "each.",
              findings_place(findings, lock->label, lock->line, place),
              number_count(lock->count, count),
-             number_time_short(lock->waiting_ns / (lock->count ? lock->count : 1), mean));
+             number_time_short(lock->blocked_ns / (lock->count ? lock->count : 1), mean));
     snprintf(finding->advice, FINDING_TEXT_SIZE, "try to wait without holding the lock");
 }
 
@@ -222,7 +222,7 @@ static const char *advice_of(const struct findings *findings, const struct own_w
     if (all->count < WAITS_FEW)
         return "";
     if (all->reason == WAIT_SLEEP && all->count >= POLLS_FEW &&
-        all->waiting_ns / all->count < POLL_NS)
+        all->blocked_ns / all->count < POLL_NS)
         return "if it asks again and again for something, try waiting for that (Event, Condition, "
                "join)";
     if (outside && findings->report->samples.by_wall)
@@ -247,7 +247,7 @@ static void report_wait(struct findings *findings, const struct wall_wait *wait)
         snprintf(finding->finding, FINDING_TEXT_SIZE,
                  "of the wall time %s in %s: %s times, %s each%s.", words->does, place,
                  number_count(all.count, count),
-                 number_time_short(all.waiting_ns / all.count, mean),
+                 number_time_short(all.blocked_ns / all.count, mean),
                  findings->report->samples.by_wall ? ", one by one" : "");
     const struct own_wait *convoy = find_convoy(findings, wait);
     if (convoy)

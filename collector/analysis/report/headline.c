@@ -76,7 +76,7 @@ static unsigned find_parts(const struct report_facts *facts, struct part parts[W
     const struct wall_totals *totals = wall_totals(facts->wall);
     const struct wall_wait *waits;
     uint32_t wait_count = wall_waits(facts->wall, &waits);
-    uint64_t sums[WAIT_KINDS] = {[WAIT_PREEMPTED] = totals->ready_ns};
+    uint64_t sums[WAIT_KINDS] = {[WAIT_PREEMPTED] = totals->runnable_ns};
     uint64_t other_ns = if_small(totals, totals->short_ns) + if_small(totals, totals->absent_ns);
     unsigned count = 0;
     for (uint32_t i = 0; i < wait_count; i++)

@@ -40,7 +40,7 @@ enum {
 static const struct table_column columns[] = {
     [NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
     [LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
-    [CALLS] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [CALLS] = {.name = "call_count", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
     [OWN] = {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .adds_up = true},
     [OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .rank = 2, .of = OWN},
     [OWN_PER_CALL] = {.name = "own_per_call_ns",
@@ -58,7 +58,7 @@ static const struct table_column columns[] = {
              .rank = 5,
              .adds_up = true,
              .rare = true},
-    [ESTIMATED] = {.name = "estimated_calls",
+    [ESTIMATED] = {.name = "estimated_call_count",
                    .title = "estimated",
                    .type = COLUMN_COUNT,
                    .adds_up = true,
@@ -70,7 +70,7 @@ static const struct table_column columns[] = {
     [LINE] = {.name = "line", .type = COLUMN_NUMBER},
     [OWNER] = {.name = "owner", .type = COLUMN_TEXT},
     [SOURCE] = {.name = "known", .type = COLUMN_TEXT},
-    [PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [PRIMITIVE] = {.name = "primitive_call_count", .type = COLUMN_COUNT, .adds_up = true},
     [ESTIMATED_OWN] = {.name = "estimated_own_ns", .type = COLUMN_TIME, .adds_up = true},
 };
 
@@ -176,12 +176,12 @@ static const struct table_column edge_columns[] = {
                               .title = "location",
                               .type = COLUMN_TEXT,
                               .rank = 3},
-    [EDGE_CALLS] = {.name = "calls", .title = "times", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_CALLS] = {.name = "call_count", .title = "times", .type = COLUMN_COUNT, .adds_up = true},
     [EDGE_OWN] =
         {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
     [EDGE_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME},
-    [EDGE_PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
-    [EDGE_ESTIMATED] = {.name = "estimated_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_PRIMITIVE] = {.name = "primitive_call_count", .type = COLUMN_COUNT, .adds_up = true},
+    [EDGE_ESTIMATED] = {.name = "estimated_call_count", .type = COLUMN_COUNT, .adds_up = true},
     [EDGE_CALLER_ROW] = {.name = "caller_row", .type = COLUMN_NUMBER},
     [EDGE_CALLEE_ROW] = {.name = "callee_row", .type = COLUMN_NUMBER},
 };
@@ -365,11 +365,11 @@ static const struct table_column columns_made[] = {
     [RANGE] = {.name = "range", .title = "range", .type = COLUMN_TEXT},
     [MADE_NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
     [MADE_LOCATION] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
-    [MADE_CALLS] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [MADE_CALLS] = {.name = "call_count", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
     [MADE_OWN] = {.name = "own_ns", .title = "own", .type = COLUMN_TIME, .adds_up = true},
     [MADE_OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .rank = 2, .of = MADE_OWN},
     [MADE_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .rank = 1},
-    [MADE_PRIMITIVE] = {.name = "primitive_calls", .type = COLUMN_COUNT, .adds_up = true},
+    [MADE_PRIMITIVE] = {.name = "primitive_call_count", .type = COLUMN_COUNT, .adds_up = true},
 };
 
 static const char *label_text(const struct report *report, uint32_t label)
@@ -416,7 +416,7 @@ enum { WHO, WHERE, TIMES, WHOLE, AWAITING, RUNNING, MEAN, MADE_MAX };
 static const struct table_column coroutine_columns[] = {
     [WHO] = {.name = "name", .title = "coroutine", .type = COLUMN_TEXT},
     [WHERE] = {.name = "location", .title = "location", .type = COLUMN_TEXT, .rank = 3},
-    [TIMES] = {.name = "calls", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
+    [TIMES] = {.name = "call_count", .title = "calls", .type = COLUMN_COUNT, .adds_up = true},
     [WHOLE] = {.name = "whole_ns", .title = "begin to end", .type = COLUMN_TIME},
     [AWAITING] = {.name = "awaiting_ns", .title = "awaiting", .type = COLUMN_TIME},
     [RUNNING] = {.name = "running_ns", .title = "running", .type = COLUMN_TIME, .rank = 1},

@@ -22,7 +22,7 @@ enum {
 
 static uint64_t time_of(const struct own_row *row)
 {
-    return row->cpu_ns + row->waiting_ns + row->ready_ns;
+    return row->cpu_ns + row->blocked_ns + row->runnable_ns;
 }
 
 /* Time of imports by process. */
@@ -46,7 +46,7 @@ static int add_importer(void *context, const struct own_moment *moment,
         if (vec_push(&importers->process_ns, 0) != 0)
             return -ENOMEM;
     importers->process_ns.items[thread->process] +=
-        times->cpu_ns + times->ready_ns + times->waiting_ns;
+        times->cpu_ns + times->runnable_ns + times->blocked_ns;
     return 0;
 }
 
@@ -68,7 +68,7 @@ static void find_start_up(struct findings *findings)
     const struct own_row *imports = &own->purposes[PURPOSE_IMPORT];
     const struct own_row *start = &own->purposes[PURPOSE_START_UP];
     uint64_t begin_ns = time_of(imports) + time_of(start);
-    uint64_t all_ns = own->cpu_ns + own->waiting_ns + own->ready_ns;
+    uint64_t all_ns = own->cpu_ns + own->blocked_ns + own->runnable_ns;
     bool starts = time_of(start) * 4 > begin_ns;
     char time[NUMBER_TEXT_SIZE];
     if (!findings_reach(begin_ns, all_ns, START_UP_PART) ||

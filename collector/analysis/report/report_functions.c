@@ -488,7 +488,7 @@ uint32_t frame_stats_sort(struct frame_stats *stats, enum frame_order order,
 /* Sums over samples that end at a stack. */
 struct times {
     uint64_t value; /* CPU time, or the chosen value */
-    uint64_t ready_ns, waiting_ns;
+    uint64_t runnable_ns, blocked_ns;
 };
 
 struct neighbour {
@@ -537,13 +537,13 @@ static uint32_t parent_of(const struct callers *callers, uint32_t stack)
 static void add_times(struct times *to, const struct times *times)
 {
     to->value += times->value;
-    to->ready_ns += times->ready_ns;
-    to->waiting_ns += times->waiting_ns;
+    to->runnable_ns += times->runnable_ns;
+    to->blocked_ns += times->blocked_ns;
 }
 
 static uint64_t time_of(const struct times *times, bool with_waits)
 {
-    return times->value + (with_waits ? times->ready_ns + times->waiting_ns : 0);
+    return times->value + (with_waits ? times->runnable_ns + times->blocked_ns : 0);
 }
 
 static int add(struct neighbours *side, uint32_t label, const struct times *times)
@@ -572,7 +572,7 @@ static uint32_t caller_of(const struct callers *callers, uint32_t stack)
 /* True if the kernel took the processor away: that is not a call. */
 static bool is_interrupt(const struct callers *callers, uint32_t stack, const struct times *times)
 {
-    return times->value + times->waiting_ns == 0 && kind_of(callers, stack) == FRAME_KERNEL;
+    return times->value + times->blocked_ns == 0 && kind_of(callers, stack) == FRAME_KERNEL;
 }
 
 /* Walks from the leaf to the outermost wanted function, and finds its callee: the next Python
@@ -614,7 +614,7 @@ static struct times times_of(const struct callers *callers, uint32_t stack)
     const struct line_sums *sums = line_stats_stack(callers->report->samples.lines, stack);
     if (callers->report->options.value)
         return (struct times){.value = sums->self_ns};
-    return (struct times){sums->self_ns, sums->ready_ns, sums->waiting_ns};
+    return (struct times){sums->self_ns, sums->runnable_ns, sums->blocked_ns};
 }
 
 static int sum(struct callers *callers)
@@ -655,7 +655,7 @@ static bool find_wanted(struct callers *callers)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-enum { CALLER_NAME, CALLER_LOCATION, TIME, SHARE, CPU, READY, WAITING };
+enum { CALLER_NAME, CALLER_LOCATION, TIME, SHARE, CPU, RUNNABLE, BLOCKED };
 
 static const struct table_column columns_caller[] = {
     [CALLER_NAME] = {.name = "function", .title = "function", .type = COLUMN_TEXT},
@@ -663,14 +663,14 @@ static const struct table_column columns_caller[] = {
     [TIME] = {.name = "total_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = TIME},
     [CPU] = {.name = "cpu_ns", .title = "CPU", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
-    [READY] = {.name = "ready_ns",
-               .title = "ready",
-               .type = COLUMN_TIME,
-               .rank = 4,
-               .adds_up = true,
-               .rare = true},
-    [WAITING] = {.name = "waiting_ns",
-                 .title = "waits",
+    [RUNNABLE] = {.name = "runnable_ns",
+                  .title = "runnable",
+                  .type = COLUMN_TIME,
+                  .rank = 4,
+                  .adds_up = true,
+                  .rare = true},
+    [BLOCKED] = {.name = "blocked_ns",
+                 .title = "blocked",
                  .type = COLUMN_TIME,
                  .rank = 2,
                  .adds_up = true,
@@ -690,8 +690,8 @@ static void fill_caller(const struct table *table, uint64_t index, struct table_
     const struct neighbour *neighbour = &rows->items[index];
     row_count(row, TIME, time_of(&neighbour->times, rows->with_waits));
     fill_number(row, CPU, neighbour->times.value);
-    fill_number(row, READY, neighbour->times.ready_ns);
-    fill_number(row, WAITING, neighbour->times.waiting_ns);
+    fill_number(row, RUNNABLE, neighbour->times.runnable_ns);
+    fill_number(row, BLOCKED, neighbour->times.blocked_ns);
     if (neighbour->label == 0) {
         row->role = ROW_REST;
         row->rest = strcmp(table->name, "callers") == 0 ? "nobody" : "itself";
@@ -710,8 +710,8 @@ static struct table_column column_of(const struct callers *callers, unsigned at)
         column.title = "value";
     else if (at == TIME && !callers->with_waits)
         column.title = "CPU";
-    if ((at == CPU && (value || !callers->with_waits)) || (at == READY && !callers->with_waits) ||
-        (at >= READY && value))
+    if ((at == CPU && (value || !callers->with_waits)) ||
+        (at == RUNNABLE && !callers->with_waits) || (at >= RUNNABLE && value))
         column.title = NULL;
     if (at >= CPU && value)
         column.name = NULL;

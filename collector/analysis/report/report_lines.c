@@ -22,12 +22,12 @@ enum {
     OWN_TIME,
     OWN_SHARE,
     OWN_CPU,
-    OWN_READY,
-    OWN_WAITING,
+    OWN_RUNNABLE,
+    OWN_BLOCKED,
     SELF,
     SHARE,
     TOTAL,
-    WAITING,
+    BLOCKED,
     OWN_HITS,
     NAME,
     SHOWN,
@@ -46,10 +46,13 @@ static const struct table_column columns[] = {
     [OWN_TIME] = {.name = "own_ns", .title = "time", .type = COLUMN_TIME, .adds_up = true},
     [OWN_SHARE] = {.title = "%", .type = COLUMN_SHARE, .of = OWN_TIME},
     [OWN_CPU] = {.name = "own_cpu_ns", .title = "CPU", .type = COLUMN_TIME, .adds_up = true},
-    [OWN_READY] =
-        {.name = "own_ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 3, .adds_up = true},
-    [OWN_WAITING] = {.name = "own_waiting_ns",
-                     .title = "waits",
+    [OWN_RUNNABLE] = {.name = "own_runnable_ns",
+                      .title = "runnable",
+                      .type = COLUMN_TIME,
+                      .rank = 3,
+                      .adds_up = true},
+    [OWN_BLOCKED] = {.name = "own_blocked_ns",
+                     .title = "blocked",
                      .type = COLUMN_TIME,
                      .rank = 1,
                      .adds_up = true,
@@ -57,7 +60,7 @@ static const struct table_column columns[] = {
     [SELF] = {.name = "cpu_self_ns", .type = COLUMN_TIME, .adds_up = true},
     [SHARE] = {.type = COLUMN_SHARE, .of = SELF},
     [TOTAL] = {.name = "cpu_total_ns", .type = COLUMN_TIME, .rank = 2},
-    [WAITING] = {.name = "waiting_ns", .type = COLUMN_TIME, .adds_up = true},
+    [BLOCKED] = {.name = "blocked_ns", .type = COLUMN_TIME, .adds_up = true},
     [OWN_HITS] = {.name = "own_sample_count",
                   .title = "samples",
                   .type = COLUMN_COUNT,
@@ -123,9 +126,9 @@ static enum row_role role_of(const struct report *report, const struct table *ta
     if (report->options.value)
         return line->sums.self_ns > 0 ? ROW_PLAIN : ROW_MINOR;
     if (!line->is_own)
-        return time_ns + line->own.waiting_ns > 0 ? ROW_APART : ROW_MINOR;
+        return time_ns + line->own.blocked_ns > 0 ? ROW_APART : ROW_MINOR;
     if (!report->samples.with_waits)
-        time_ns += line->own.waiting_ns;
+        time_ns += line->own.blocked_ns;
     return time_ns > 0 && time_ns * SHOWN_PART >= table->columns[OWN_SHARE].whole ? ROW_PLAIN
                                                                                   : ROW_MINOR;
 }
@@ -154,12 +157,12 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     }
     row_count(row, OWN_TIME, line_time_ns(&line->own, report->samples.with_waits));
     fill_number(row, OWN_CPU, line->own.cpu_ns);
-    fill_number(row, OWN_READY, line->own.ready_ns);
-    fill_number(row, OWN_WAITING, line->own.waiting_ns);
+    fill_number(row, OWN_RUNNABLE, line->own.runnable_ns);
+    fill_number(row, OWN_BLOCKED, line->own.blocked_ns);
     fill_number(row, OWN_HITS, line->own.sample_count);
     row_count(row, SELF, line->sums.self_ns);
     row_count(row, TOTAL, line->sums.total_ns);
-    row_count(row, WAITING, line->sums.waiting_ns);
+    row_count(row, BLOCKED, line->sums.blocked_ns);
     row_count(row, HITS, line->sums.count);
     row_count(row, WAITS, line->sums.waits);
 }
@@ -170,7 +173,7 @@ uint64_t report_lines_whole(const struct report *report)
     const struct own_totals *totals = own_time_totals(report->samples.own);
     uint64_t sum_ns = totals->cpu_ns;
     if (report->samples.with_waits)
-        sum_ns += totals->ready_ns + totals->waiting_ns;
+        sum_ns += totals->runnable_ns + totals->blocked_ns;
     if (!report->samples.by_wall)
         return sum_ns;
     const struct wall_totals *wall = wall_totals(report->samples.wall);
@@ -191,8 +194,8 @@ static const char *title_of(const struct report *report, unsigned column)
         return "CPU";
     if (column == OWN_CPU && !with_waits)
         return NULL;
-    bool much = totals->ready_ns * READY_PART > report_lines_whole(report);
-    if (column == OWN_READY && !(much && with_waits))
+    bool much = totals->runnable_ns * READY_PART > report_lines_whole(report);
+    if (column == OWN_RUNNABLE && !(much && with_waits))
         return NULL;
     return columns[column].title;
 }

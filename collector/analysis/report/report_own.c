@@ -54,13 +54,13 @@ static void fill_place(const struct report *report, struct table_row *row,
 
 /* ---- Own functions --------------------------------------------------------------------------- */
 
-enum { OWN_CPU = PLACE_COLUMNS, OWN_SHARE, OWN_READY, OWN_WAITING, OWN_SAMPLES, OWN_WAITS };
+enum { OWN_CPU = PLACE_COLUMNS, OWN_SHARE, OWN_RUNNABLE, OWN_BLOCKED, OWN_SAMPLES, OWN_WAITS };
 
 static const struct table_column own_columns[] = {
     {.name = "cpu_ns", .title = "cpu", .type = COLUMN_TIME, .adds_up = true},
     {.title = "%", .type = COLUMN_SHARE, .of = OWN_CPU},
-    {.name = "ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 2, .adds_up = true},
-    {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
+    {.name = "runnable_ns", .title = "runnable", .type = COLUMN_TIME, .rank = 2, .adds_up = true},
+    {.name = "blocked_ns", .title = "blocked", .type = COLUMN_TIME, .rank = 1, .adds_up = true},
     {.name = "sample_count", .type = COLUMN_COUNT, .adds_up = true},
     {.name = "wait_count", .type = COLUMN_COUNT, .adds_up = true},
 };
@@ -71,8 +71,8 @@ static void fill_own(const struct table *table, uint64_t index, struct table_row
     if (!row->sums_only)
         fill_place(table->context, row, own);
     row_count(row, OWN_CPU, own->cpu_ns);
-    row_count(row, OWN_READY, own->ready_ns);
-    row_count(row, OWN_WAITING, own->waiting_ns);
+    row_count(row, OWN_RUNNABLE, own->runnable_ns);
+    row_count(row, OWN_BLOCKED, own->blocked_ns);
     row_count(row, OWN_SAMPLES, own->sample_count);
     row_count(row, OWN_WAITS, own->wait_count);
 }
@@ -122,7 +122,7 @@ static const struct table_column wait_columns[] = {
     {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
     {.title = "%", .type = COLUMN_SHARE, .rank = 3, .of = WAIT_TOTAL},
     {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 2},
-    {.name = "unfinished", .type = COLUMN_COUNT, .adds_up = true},
+    {.name = "unfinished_count", .type = COLUMN_COUNT, .adds_up = true},
     {.name = "in_helpers", .type = COLUMN_FLAG},
 };
 
@@ -155,7 +155,7 @@ static void fill_wait(const struct table *table, uint64_t index, struct table_ro
                                      .line = wait->line});
     row_text(row, WAIT_REASON_COLUMN, wait_kind_name(wait->kind));
     row_count(row, WAIT_COUNT, wait->count);
-    row_count(row, WAIT_TOTAL, wait->waiting_ns);
+    row_count(row, WAIT_TOTAL, wait->blocked_ns);
     row_count(row, WAIT_MAX, wait->max_ns);
     row_count(row, WAIT_OPEN, wait->unfinished);
     row_count(row, WAIT_OPEN + 1, wait->helper);
@@ -207,10 +207,10 @@ enum { WALL_STATES = 4 };
 
 static void fill_wall(const struct table *table, uint64_t index, struct table_row *row)
 {
-    static const char *const states[] = {"running", "ready", "short waits", "absent"};
+    static const char *const states[] = {"running", "runnable", "short waits", "absent"};
     const struct report *report = table->context;
     const struct wall_totals *totals = wall_totals(report->samples.wall);
-    const uint64_t times[] = {totals->running_ns, totals->ready_ns, totals->short_ns,
+    const uint64_t times[] = {totals->running_ns, totals->runnable_ns, totals->short_ns,
                               totals->absent_ns};
     if (index < WALL_STATES) {
         row_text(row, WALL_STATE, states[index]);
@@ -224,7 +224,7 @@ static void fill_wall(const struct table *table, uint64_t index, struct table_ro
         fill_place(
             report, row,
             &(struct own_row){.label = wait->label, .purpose = wait->purpose, .line = wait->line});
-    row_text(row, WALL_STATE, "waiting");
+    row_text(row, WALL_STATE, "blocked");
     row_text(row, WALL_REASON, wait_kind_name(wait->kind));
     row_count(row, WALL_TIME, wait->time_ns);
 }
@@ -248,8 +248,8 @@ enum {
     TREE_DEPTH = PLACE_COLUMNS,
     TREE_REASON,
     TREE_CPU,
-    TREE_READY,
-    TREE_WAITING,
+    TREE_RUNNABLE,
+    TREE_BLOCKED,
     TREE_CPU_SELF,
     TREE_READY_SELF,
     TREE_WAITING_SELF,
@@ -260,11 +260,11 @@ static const struct table_column tree_columns[] = {
     {.name = "depth", .type = COLUMN_COUNT},
     {.name = "reason", .title = "waits for", .type = COLUMN_TEXT},
     {.name = "cpu_ns", .title = "cpu", .type = COLUMN_TIME},
-    {.name = "ready_ns", .title = "ready", .type = COLUMN_TIME, .rank = 2},
-    {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .rank = 1},
+    {.name = "runnable_ns", .title = "runnable", .type = COLUMN_TIME, .rank = 2},
+    {.name = "blocked_ns", .title = "blocked", .type = COLUMN_TIME, .rank = 1},
     {.name = "cpu_self_ns", .type = COLUMN_TIME, .adds_up = true},
-    {.name = "ready_self_ns", .type = COLUMN_TIME, .adds_up = true},
-    {.name = "waiting_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "runnable_self_ns", .type = COLUMN_TIME, .adds_up = true},
+    {.name = "blocked_self_ns", .type = COLUMN_TIME, .adds_up = true},
     {.name = "sample_count", .type = COLUMN_COUNT},
 };
 
@@ -289,11 +289,11 @@ static void fill_tree(const struct table *table, uint64_t index, struct table_ro
         fill_node(report, row, node);
     row_count(row, TREE_DEPTH, node->depth);
     row_count(row, TREE_CPU, node->total.cpu_ns);
-    row_count(row, TREE_READY, node->total.ready_ns);
-    row_count(row, TREE_WAITING, node->total.waiting_ns);
+    row_count(row, TREE_RUNNABLE, node->total.runnable_ns);
+    row_count(row, TREE_BLOCKED, node->total.blocked_ns);
     row_count(row, TREE_CPU_SELF, node->self.cpu_ns);
-    row_count(row, TREE_READY_SELF, node->self.ready_ns);
-    row_count(row, TREE_WAITING_SELF, node->self.waiting_ns);
+    row_count(row, TREE_READY_SELF, node->self.runnable_ns);
+    row_count(row, TREE_WAITING_SELF, node->self.blocked_ns);
     row_count(row, TREE_SAMPLES, node->total.sample_count);
 }
 

@@ -121,7 +121,7 @@ struct sink report_samples_sink(struct report_samples *samples)
  * estimate, waits are exact. */
 static bool is_sequential(const struct own_totals *own, const struct wall_totals *wall)
 {
-    uint64_t off_ns = own->ready_ns + own->waiting_ns;
+    uint64_t off_ns = own->runnable_ns + own->blocked_ns;
     uint64_t most_ns = wall->wall_ns + wall->wall_ns / 10;
     return (own->busy_count <= 1 && off_ns <= most_ns) || own->cpu_ns + off_ns <= most_ns;
 }
@@ -129,7 +129,7 @@ static bool is_sequential(const struct own_totals *own, const struct wall_totals
 /* CPU time is a poor measure for threads that hardly used it. */
 static bool is_mostly_idle(const struct own_totals *own)
 {
-    return own->cpu_ns * 5 < own->cpu_ns + own->ready_ns + own->waiting_ns;
+    return own->cpu_ns * 5 < own->cpu_ns + own->runnable_ns + own->blocked_ns;
 }
 
 /* True if the program runs commands, and its own functions show which and when. */
@@ -141,7 +141,7 @@ static bool waits_for_commands(const struct own_time *own, const struct wall_tot
     uint32_t count = own_time_waits(own, &waits);
     uint64_t sum_ns = 0;
     for (uint32_t i = 0; i < count; i++)
-        sum_ns += waits[i].label && waits[i].reason == WAIT_CHILD ? waits[i].waiting_ns : 0;
+        sum_ns += waits[i].label && waits[i].reason == WAIT_CHILD ? waits[i].blocked_ns : 0;
     return sum_ns * COMMANDS_PART > wall->wall_ns;
 }
 

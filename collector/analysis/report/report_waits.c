@@ -138,12 +138,12 @@ static void split_locks(const struct report *report, struct kind_row *rows)
         if (from->reason != WAIT_LOCK)
             continue;
         to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
-        if (from->kind == WAIT_LOCK || from->count > left.count || from->waiting_ns > left.total_ns)
+        if (from->kind == WAIT_LOCK || from->count > left.count || from->blocked_ns > left.total_ns)
             continue;
         to->count += from->count;
-        to->total_ns += from->waiting_ns;
+        to->total_ns += from->blocked_ns;
         left.count -= from->count;
-        left.total_ns -= from->waiting_ns;
+        left.total_ns -= from->blocked_ns;
     }
     *locks = left;
 }
@@ -194,7 +194,7 @@ const struct report_part report_part_waits = {.add_tables = add_waits};
 
 /* The table of blocked event loops: functions that kept other tasks waiting. */
 
-enum { LOOP_NAME, LOOP_LOCATION, LOOP_COUNT, LOOP_TOTAL, LOOP_MEAN, LOOP_MAX, WAITING };
+enum { LOOP_NAME, LOOP_LOCATION, LOOP_COUNT, LOOP_TOTAL, LOOP_MEAN, LOOP_MAX, BLOCKED };
 
 static const struct table_column columns_loop[] = {
     [LOOP_NAME] = {.name = "name", .title = "function", .type = COLUMN_TEXT},
@@ -203,7 +203,7 @@ static const struct table_column columns_loop[] = {
     [LOOP_TOTAL] = {.name = "total_ns", .title = "total", .type = COLUMN_TIME, .adds_up = true},
     [LOOP_MEAN] = {.name = "mean_ns", .title = "mean", .type = COLUMN_TIME, .rank = 1},
     [LOOP_MAX] = {.name = "max_ns", .title = "max", .type = COLUMN_TIME, .rank = 2},
-    [WAITING] = {.name = "waiting_ns", .title = "waits", .type = COLUMN_TIME, .adds_up = true},
+    [BLOCKED] = {.name = "blocked_ns", .title = "blocked", .type = COLUMN_TIME, .adds_up = true},
 };
 
 static void name_of(const struct report *report, const struct loop_place *place, char *buffer,
@@ -233,7 +233,7 @@ static void fill_loop(const struct table *table, uint64_t index, struct table_ro
     row_count(row, LOOP_TOTAL, place->time_ns);
     row_count(row, LOOP_MEAN, place->time_ns / place->count);
     row_count(row, LOOP_MAX, place->max_ns);
-    row_count(row, WAITING, place->waiting_ns);
+    row_count(row, BLOCKED, place->blocked_ns);
 }
 
 static int add_loops(struct report *report)

@@ -677,8 +677,8 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_NATIVE,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS), /* readers show paths elsewhere */
     {"rank", 0, OPTION_TEXT, EXPORT_AT(rank), "N",
-     "rank of the recording, for readers that compare ranks; default: RANK where annot was "
-     "started",
+     "rank of the recording, for readers that compare ranks (default: RANK in annot's "
+     "environment)",
      NULL},
     {"world-size", 0, OPTION_TEXT, EXPORT_AT(world_size), "N", "number of ranks", NULL},
     {0},

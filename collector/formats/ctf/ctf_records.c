@@ -492,14 +492,14 @@ static const struct schema {
     {CTF_SESSION_FACT, "session_fact", "string name; string value; "},
     {CTF_RANGE_BEGIN, "range_begin",
      "uint64_t id; enum range_kind kind; " NAMES
-     "uint32_t depth; uint8_t level; color_t color; string lane; string file; uint32_t line; "
+     "uint32_t depth; uint8_t level; color_t color; string track; string file; uint32_t line; "
      "string args; "},
     {CTF_RANGE_END, "range_end",
      "uint64_t id; enum range_kind kind; " NAMES
      "uint64_t duration_ns; enum range_end how; string args; "},
-    {CTF_LAUNCH, "launch", "uint64_t id; " NAMES "string lane; "},
+    {CTF_LAUNCH, "launch", "uint64_t id; " NAMES "string track; "},
     {CTF_MARK, "mark",
-     NAMES "string severity; uint8_t level; color_t color; string lane; "
+     NAMES "string severity; uint8_t level; color_t color; string track; "
            "string args; "},
     {CTF_COUNTER, "counter", NAMES "int64_t value; string unit; "},
     {CTF_COUNTER_FLOAT, "counter_float", NAMES "double value; string unit; "},
@@ -510,7 +510,7 @@ static const struct schema {
      "uint32_t stack_depth; string stack[stack_depth]; "},
     {CTF_THREAD_STATE, "thread_state",
      "enum thread_state state; string reason; uint64_t duration_ns; "},
-    {CTF_LOST, "lost", "uint64_t records; string cause; uint64_t duration_ns; "},
+    {CTF_LOST, "lost", "uint64_t lost_count; string cause; uint64_t duration_ns; "},
     {CTF_LAST_WORD, "last_word", "string text; "},
     {CTF_PROCESS_END, "process_end", "string how; "},
 };

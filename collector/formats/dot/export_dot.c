@@ -304,12 +304,12 @@ static const struct option_spec options[] = {
     EXPORT_OPTION_VALUE,
     EXPORT_OPTIONS_GPU,
     EXPORT_OPTION_STRIP(CALL_STRIP_FOLDERS),
-    {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title; default: the recorded command",
+    {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title (default: the recorded command)",
      NULL},
     {"min-share", 0, OPTION_NUMBER, EXPORT_AT(min_share), "PERCENT",
-     "leave out functions with a smaller share of the whole; default: " SHARE_MIN, SHARE_MIN},
+     "leave out functions with a smaller share of the whole", SHARE_MIN},
     {"min-edge", 0, OPTION_NUMBER, EXPORT_AT(min_edge), "PERCENT",
-     "leave out arrows with a smaller share of the whole; default: 0.1", "0.1"},
+     "leave out arrows with a smaller share of the whole", "0.1"},
     {0},
 };
 

@@ -136,7 +136,7 @@ static const struct option_spec options[] = {
     {"idle", 0, OPTION_FLAG, EXPORT_AT(idle), NULL, "CPU time and time off the CPU together", NULL},
     {"inverted", 0, OPTION_FLAG, EXPORT_AT(root_at_bottom), NULL, "put the root at the bottom",
      NULL},
-    {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title; default: the recorded command",
+    {"title", 0, OPTION_TEXT, EXPORT_AT(title), "TEXT", "title (default: the recorded command)",
      NULL},
     EXPORT_OPTION_STRIP(CALL_STRIP_LIBRARIES),
     {"min-width", 0, OPTION_NUMBER, EXPORT_AT(min_width), "PIXELS",

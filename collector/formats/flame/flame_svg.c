@@ -56,7 +56,7 @@ enum flame_tone {
     TONE_OF_OTHERS, /* without a stack; also processes, threads and notes */
     TONE_OF_RANGE,
     TONE_OF_WORK, /* of a GPU queue */
-    TONE_OF_READY,
+    TONE_OF_RUNNABLE,
     TONE_OF_LOCK,
     TONE_OF_GIL,
     TONE_OF_DISK,
@@ -181,7 +181,7 @@ static const struct tone {
     [TONE_OF_OTHERS] = {"role", "unknown", {TONE_ROLE}, {TONE_ROLE_INK}},
     [TONE_OF_RANGE] = {"range", "ranges", {TONE_R2}, {TONE_INK}},
     [TONE_OF_WORK] = {"work", "GPU", {TONE_KERNEL}, {TONE_KERNEL_INK}},
-    [TONE_OF_READY] = {"ready", "runnable", {TONE_READY}, {TONE_GC_INK}},
+    [TONE_OF_RUNNABLE] = {"runnable", "runnable", {TONE_RUNNABLE}, {TONE_GC_INK}},
     [TONE_OF_LOCK] = {"lock", "", {TONE_W_LOCK}, {TONE_WAIT_INK}},
     [TONE_OF_GIL] = {"gil", "", {TONE_W_GIL}, {TONE_WAIT_INK}},
     [TONE_OF_DISK] = {"disk", "", {TONE_W_DISK}, {TONE_WAIT_INK}},
@@ -196,7 +196,7 @@ static const struct tone {
 static enum flame_tone tone_of_reason(uint32_t reason)
 {
     static const enum flame_tone of_reasons[WAIT_REASON_COUNT] = {
-        [WAIT_UNKNOWN] = TONE_OF_OTHER, [WAIT_PREEMPTED] = TONE_OF_READY,
+        [WAIT_UNKNOWN] = TONE_OF_OTHER, [WAIT_PREEMPTED] = TONE_OF_RUNNABLE,
         [WAIT_DISK] = TONE_OF_DISK,     [WAIT_PAGE_FAULT] = TONE_OF_FAULT,
         [WAIT_PIPE] = TONE_OF_PIPE,     [WAIT_SOCKET] = TONE_OF_PIPE,
         [WAIT_LOCK] = TONE_OF_LOCK,     [WAIT_GIL] = TONE_OF_GIL,
@@ -224,7 +224,7 @@ static enum flame_tone tone_of(const struct trace *trace, const struct call_tree
     case CALL_REASON:
         return tone_of_reason(entry->id);
     case CALL_RUNNABLE:
-        return TONE_OF_READY;
+        return TONE_OF_RUNNABLE;
     default:
         return TONE_OF_OTHERS;
     }
@@ -727,7 +727,7 @@ static void sum_tones(struct flame *f)
         if (item->kind == CALL_REASON && item->id < WAIT_REASON_COUNT)
             f->reason_ns[item->id] += node->self_ns;
         else if (item->kind == CALL_RUNNABLE)
-            f->tone_ns[TONE_OF_READY] += node->self_ns;
+            f->tone_ns[TONE_OF_RUNNABLE] += node->self_ns;
     }
 }
 
@@ -778,7 +778,7 @@ static void add_stacks(struct flame *f)
 static void add_legend(struct flame *f)
 {
     add_stacks(f);
-    for (unsigned i = 0; i <= TONE_OF_READY; i++)
+    for (unsigned i = 0; i <= TONE_OF_RUNNABLE; i++)
         if (f->tone_ns[i] > 0 || f->tone_seen[i])
             add_key(f, (enum flame_tone)i, tone_text((enum flame_tone)i), f->tone_ns[i]);
     for (unsigned i = 0; i < WAIT_REASON_COUNT; i++)

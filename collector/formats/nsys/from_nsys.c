@@ -95,10 +95,10 @@ static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
     unsigned reason = 0;
     if (!nsys->is_ours || !name || name[0] != '[')
         return false;
-    bool ready = strcmp(name, NSYS_READY) == 0; /* without a wait before it */
-    if (ready)
+    bool runnable = strcmp(name, NSYS_RUNNABLE) == 0; /* without a wait before it */
+    if (runnable)
         reason = WAIT_PREEMPTED;
-    for (; !ready && reason < WAIT_REASON_COUNT; reason++) {
+    for (; !runnable && reason < WAIT_REASON_COUNT; reason++) {
         snprintf(text, sizeof(text), "[%s]", wait_reason_name((enum wait_reason)reason));
         if (strcmp(text, name) == 0)
             break;
@@ -107,17 +107,17 @@ static bool begin_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *samp
     sample->end_ns = sqlite3_column_int64(row, AT_VALUE);
     sample->reason = reason < WAIT_REASON_COUNT ? (uint8_t)reason : WAIT_UNKNOWN;
     sample->value_count = 2;
-    nsys->values[ready] = sample->end_ns - sample->time_ns;
-    nsys->values[!ready] = 0;
-    return nsys->values[ready] >= 0;
+    nsys->values[runnable] = sample->end_ns - sample->time_ns;
+    nsys->values[!runnable] = 0;
+    return nsys->values[runnable] >= 0;
 }
 
-/* Merges a following "[ready]" row of the thread into the wait: one stretch. */
+/* Merges a following "[runnable]" row of the thread into the wait: one stretch. */
 static bool extends_wait(struct nsys *nsys, sqlite3_stmt *row, struct sample *sample)
 {
     const char *name = (const char *)sqlite3_column_text(row, AT_NAME);
     int64_t end_ns = sqlite3_column_int64(row, AT_VALUE);
-    if (!name || strcmp(name, NSYS_READY) != 0 || sample->set != SAMPLE_SET_OFF_CPU ||
+    if (!name || strcmp(name, NSYS_RUNNABLE) != 0 || sample->set != SAMPLE_SET_OFF_CPU ||
         sqlite3_column_int64(row, AT_START) != sample->end_ns || nsys->values[1] > 0 ||
         end_ns < sample->end_ns || end_ns > IMPORT_TIME_MAX ||
         nsys_thread_of(nsys, sqlite3_column_int64(row, AT_TID)) != sample->thread)

@@ -207,7 +207,7 @@ void nsys_take_mark(struct nsys *nsys, const struct item *item)
 
 /* A sample of CPU time is a COMPOSITE_EVENT with that time as its count. A wait is an OSRT_API row
  * named by its reason, "[lock]"; it is not a call, and begin and end are those of the wait. The
- * runnable time after it is a separate row, "[ready]". SCHED_EVENTS has the times at which the
+ * runnable time after it is a separate row, "[runnable]". SCHED_EVENTS has the times at which the
  * thread left a CPU and returned. */
 
 enum { DEPTH_MAX = 2048, STATE_RUNNING = 1, REASON_SIZE = 64 };
@@ -332,7 +332,7 @@ static void put_stretch(struct nsys *nsys, const struct sample *sample)
     char reason[REASON_SIZE];
     snprintf(reason, sizeof(reason), "[%s]", wait_reason_name((enum wait_reason)sample->reason));
     put_part(nsys, sample, reason, sample->time_ns, share.blocked_ns);
-    put_part(nsys, sample, NSYS_READY, sample->time_ns + (int64_t)share.blocked_ns,
+    put_part(nsys, sample, NSYS_RUNNABLE, sample->time_ns + (int64_t)share.blocked_ns,
              share.runnable_ns);
     if (sample->time_ns > selection->from_ns)
         put_switch(nsys, sample, false);

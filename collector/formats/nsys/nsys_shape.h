@@ -50,7 +50,7 @@ enum { NSYS_STATE_RUNNING = 1 };
 
 /* Name of OSRT_API rows of a runnable thread without a CPU. Rows of waits are named by their
  * reasons, "[lock]". */
-#define NSYS_READY "[ready]"
+#define NSYS_RUNNABLE "[runnable]"
 
 /* ---- Tables of exporter and importer --------------------------------------------------------- */
 

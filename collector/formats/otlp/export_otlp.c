@@ -943,7 +943,7 @@ static void destroy(void *state)
 
 static const struct option_spec options[] = {
     {"min-duration", 0, OPTION_TEXT, EXPORT_AT(min_duration), "TIME",
-     "leave out shorter ranges; 0 keeps all; default: 1ms", "1ms"},
+     "leave out shorter ranges; 0 keeps all", "1ms"},
     EXPORT_OPTION_SERVICE,
     {0},
 };

@@ -88,7 +88,7 @@ struct export_options {
 #define EXPORT_OPTION_VALUE                                                                        \
     {                                                                                              \
         "value", 0, OPTION_TEXT, EXPORT_AT(value), "NAME",                                         \
-            "weight of samples: off-cpu:blocked, alloc:bytes, ...; default: CPU time; annot "      \
+            "weight of samples: off-cpu:blocked, alloc:bytes, ... (default: CPU time); annot "     \
             "info lists the names",                                                                \
             NULL                                                                                   \
     }
@@ -116,7 +116,7 @@ struct export_options {
 #define EXPORT_OPTION_SERVICE                                                                      \
     {                                                                                              \
         "service", 0, OPTION_TEXT, EXPORT_AT(service), "NAME",                                     \
-            "service name of the program; default: the name of its main process", NULL             \
+            "service name of the program (default: the name of its main process)", NULL            \
     }
 
 /* Input and output of an export. */

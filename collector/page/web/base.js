@@ -136,7 +136,7 @@ const CODE_FONT = 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono",
 
 /* A small coloured square; the word beside it has the same meaning. */
 function swatch(token, more = '') {
-    return el('i', {class: ('sw ' + more + (token === 'ready' ? ' hatch' : '')).trim(),
+    return el('i', {class: ('sw ' + more + (token === 'runnable' ? ' hatch' : '')).trim(),
         css: {'background-color': 'var(--' + token + ')'}});
 }
 

@@ -21,7 +21,7 @@ const CAUSES = [
     [/lock\b|futex|mutex|condition|queue|future|join|pool/, 'w-lock'], [/GIL/, 'w-gil'],
     [/disk/, 'w-disk'], [/sleep/, 'w-sleep'], [/pipe|socket|net/, 'w-pipe'],
     [/poll|event|signal/, 'w-poll'],
-    [/fault/, 'w-fault'], [/child|process/, 'w-child'], [/runnable|ready|preempt/, 'ready'],
+    [/fault/, 'w-fault'], [/child|process/, 'w-child'], [/runnable|preempt/, 'runnable'],
 ];
 
 async function decode_data(text) {
@@ -59,9 +59,10 @@ function index_data(decoded) {
     index_paths();
     cause_tokens = data.causes.map((text) => (CAUSES.find((one) => one[0].test(text)) ||
         [null, 'w-other'])[1]);
-    ready_cause = data.causes.lastIndexOf('ready');
+    runnable_cause = data.causes.lastIndexOf('runnable');
     states = data.states.threads.map((one) => ({...one, running: bytes_of(one.running),
-        ready: bytes_of(one.ready), waiting: bytes_of(one.waiting), cause: bytes_of(one.cause)}));
+        runnable: bytes_of(one.runnable), blocked: bytes_of(one.blocked),
+        cause: bytes_of(one.cause)}));
     state_of_thread = new Map(states.map((one) => [one.thread, one]));
 }
 
@@ -108,14 +109,14 @@ function index_paths() {
 }
 
 let cause_tokens = []; // by cause
-let ready_cause = -1;
-/* {thread, or -1 for `threads` threads of a role; running, ready, waiting, cause: a byte per slot
- * of data.states.slots} */
+let runnable_cause = -1;
+/* {thread, or -1 for `threads` threads of a role; running, runnable, blocked, cause: a byte per
+ * slot of data.states.slots} */
 let states = [];
 let state_of_thread = new Map();
 
 function cause_text(cause) {
-    return cause === ready_cause ? 'ready, no processor' : data.causes[cause] || 'unknown';
+    return cause === runnable_cause ? 'runnable, no processor' : data.causes[cause] || 'unknown';
 }
 
 /* The function's name in its owner's colour, for tables. */
@@ -173,7 +174,7 @@ function table_rows(name) {
     return table ? table.rows.map((row) => row_object(table, row)) : [];
 }
 
-/* Mean shares of running and ready, 0 to 1, in slots [from, to) of a thread or an entry of
+/* Mean shares of running and runnable, 0 to 1, in slots [from, to) of a thread or an entry of
  * `states`. */
 function state_share(thread, from, to) {
     const entry = typeof thread === 'object' ? thread : state_of_thread.get(thread);
@@ -181,11 +182,11 @@ function state_share(thread, from, to) {
         return [0, 0];
     const first = Math.max(0, Math.floor(from));
     const last = Math.min(data.states.slots, Math.max(first + 1, Math.ceil(to)));
-    let running = 0, ready = 0;
+    let running = 0, runnable = 0;
     for (let slot = first; slot < last; slot++) {
         running += entry.running[slot];
-        ready += entry.ready[slot];
+        runnable += entry.runnable[slot];
     }
     const most = 255 * Math.max(1, last - first);
-    return [running / most, ready / most];
+    return [running / most, runnable / most];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The time strip at the top: the number of running and ready threads over time, and the stretch by
- * which all views are filtered. */
+/* The time strip at the top: the number of running and runnable threads over time, and the stretch
+ * by which all views are filtered. */
 
 /* The timeline has its own axis, so there the strip is low and has no axis. */
 const STRIP_HEIGHT = 74, STRIP_AXIS = 18, STRIP_TOP = 5, STRIP_LOW = 24;
@@ -9,7 +9,7 @@ const is_low_strip = () => state.view === 'timeline';
 function make_dock() {
     boxes.dock_head = el('div', {class: 'dockhead'});
     boxes.filter = make_filter_menu();
-    boxes.strip = canvas_box({label: 'Threads running and ready over time', class: 'strip',
+    boxes.strip = canvas_box({label: 'Threads running and runnable over time', class: 'strip',
         height: () => is_low_strip() ? STRIP_LOW : STRIP_HEIGHT, draw: draw_strip});
     boxes.strip.setAttribute('role', 'slider');
     boxes.strip.setAttribute('tabindex', '0');
@@ -71,22 +71,22 @@ function task_functions() {
 
 // ---- The curve ----------------------------------------------------------------------------------
 
-let strip_curve = null; // {width, running, ready}: sums over the threads by pixel
+let strip_curve = null; // {width, running, runnable}: sums over the threads by pixel
 
 function make_curve(width) {
     const key = [width, state.thread, state.process].join();
     if (strip_curve && strip_curve.key === key)
         return strip_curve;
     const points = Math.max(2, Math.min(data.states.slots, Math.floor(width / 2)));
-    const running = new Float64Array(points), ready = new Float64Array(points);
+    const running = new Float64Array(points), runnable = new Float64Array(points);
     const step = data.states.slots / points;
     for (const entry of passing_states())
         for (let point = 0; point < points; point++) {
             const [runs, waits] = state_share(entry, point * step, (point + 1) * step);
             running[point] += runs * (entry.threads || 1);
-            ready[point] += waits * (entry.threads || 1);
+            runnable[point] += waits * (entry.threads || 1);
         }
-    strip_curve = {key, running, ready, points};
+    strip_curve = {key, running, runnable, points};
     return strip_curve;
 }
 
@@ -100,17 +100,17 @@ function passing_states() {
 function draw_strip(g, width, height) {
     const bottom = is_low_strip() ? height : height - STRIP_AXIS;
     const curve = make_curve(width);
-    const processors = data.facts.processor_count || 1;
+    const processors = data.facts.cpu_count || 1;
     const highest = Math.max(processors, ...curve.running.map((runs, point) =>
-        runs + curve.ready[point]));
+        runs + curve.runnable[point]));
     const most = Math.min(highest, 3 * processors) * 1.06;
     const y = (count) => bottom - (bottom - STRIP_TOP) * Math.min(count, most) / most;
     fill_area(g, width, curve.points, () => y(0), (point) => y(curve.running[point]),
         tone('run1'));
     fill_area(g, width, curve.points, (point) => y(curve.running[point]),
-        (point) => y(curve.running[point] + curve.ready[point]), tone('ready'));
-    if (data.facts.processor_count > 0 && !is_low_strip())
-        dashed_line(g, width, Math.round(y(data.facts.processor_count)) + 0.5);
+        (point) => y(curve.running[point] + curve.runnable[point]), tone('runnable'));
+    if (data.facts.cpu_count > 0 && !is_low_strip())
+        dashed_line(g, width, Math.round(y(data.facts.cpu_count)) + 0.5);
     if (!is_low_strip())
         draw_axis(g, {x: 0, y: bottom, width}, 0, span_ns());
     draw_stretch(g, width, bottom);
@@ -196,14 +196,14 @@ function end_brush(end) {
 function show_moment(event, slot) {
     const at = slot / data.slots * data.states.slots;
     const lines = [];
-    let running = 0, ready = 0;
+    let running = 0, runnable = 0;
     for (const entry of passing_states()) {
         const [runs, waits] = state_share(entry, at - 8, at + 8);
         running += runs * (entry.threads || 1);
-        ready += waits * (entry.threads || 1);
+        runnable += waits * (entry.threads || 1);
     }
     lines.push(el('b', {}, time_text(slot_ns(slot))), el('br'), fixed(running, 1) + ' running, ' +
-        fixed(ready, 1) + ' ready');
+        fixed(runnable, 1) + ' runnable');
     show_tip(event, lines);
 }
 
@@ -254,11 +254,11 @@ function stretch_text() {
 }
 
 function fill_dock() {
-    const cores = data.facts.processor_count;
+    const cores = data.facts.cpu_count;
     boxes.dock_head.replaceChildren(...[
         el('span', {class: 'key'}, is_low_strip() ? 'All threads' : 'Threads'),
         ...(is_low_strip() ? [] : [legend_entry('run1', 'running'),
-            legend_entry('ready', 'ready, no processor free')]),
+            legend_entry('runnable', 'runnable, no processor free')]),
         cores > 0 && !is_low_strip() ? el('span', {class: 'wide'}, el('span', {class: 'dash'}),
             cores === 1 ? 'the processor' : `the ${count_text(cores)} processors`) : null,
         ...filter_chips(),

@@ -5,9 +5,9 @@ const boxes = {}; // parts made once
 
 // ---- Headline and wall bar ----------------------------------------------------------------------
 
-const WALL_TOKENS = {ready: 'ready', short: 'w-other', other: 'w-other'};
+const WALL_TOKENS = {runnable: 'runnable', short: 'w-other', other: 'w-other'};
 
-const WALL_ORDER = ['running', 'ready', 'waiting', 'short', 'other'];
+const WALL_ORDER = ['running', 'runnable', 'blocked', 'short', 'other'];
 const WALL_LEAST = 0.001; // of the whole: smaller parts are joined
 
 /* The parts of the wall bar: [{token, text, ns}], ordered by state, then by size. */
@@ -21,7 +21,7 @@ function wall_parts() {
         if (part.state === 'running')
             token = /\ball\b/.test(part.text) ? 'run2'
                 : /several|others/.test(part.text) ? 'run-several' : 'run1';
-        else if (part.state === 'waiting')
+        else if (part.state === 'blocked')
             token = cause_tokens[part.cause] || 'w-other';
         return {token, text: part.text, ns: part.ns};
     });
@@ -34,7 +34,7 @@ function wall_parts() {
 function bar_part(part, whole) {
     const show = (event) => show_tip(event, el('b', {}, cut_name(part.text)), ' ',
         time_text(part.ns), ', ', share_text(part.ns, whole));
-    return el('i', {class: part.token === 'ready' ? 'hatch' : null,
+    return el('i', {class: part.token === 'runnable' ? 'hatch' : null,
         css: {flex: part.ns / whole + ' 0 auto', 'background-color': `var(--${part.token})`},
         on: {mousemove: show, mouseleave: hide_tip}});
 }

@@ -21,7 +21,7 @@ function seg(field, label, choices) {
 function time_switch() {
     return data.off.slot.length === 0 ? null : seg('time', 'Time', [
         ['cpu', 'CPU', 'time on a processor (C)'],
-        ['wall', 'wall', 'with waiting, and ready without a processor (C)']]);
+        ['wall', 'wall', 'with waiting, and runnable without a processor (C)']]);
 }
 
 function own_switch() {

@@ -34,7 +34,7 @@ function range_detail() {
 function range_facts(row) {
     return [['count', count_text(row.count)], ['total', time_text(row.total_ns)],
         ['CPU', row.cpu_ns > 0 ? time_text(row.cpu_ns) : null],
-        ['waits', row.waiting_ns > 0 ? time_text(row.waiting_ns) : null],
+        ['blocked', row.blocked_ns > 0 ? time_text(row.blocked_ns) : null],
         ['min', row.min_ns === undefined ? null : time_text(row.min_ns)],
         ['p50', time_text(row.p50_ns)], ['p90', time_text(row.p90_ns)],
         ['p99', time_text(row.p99_ns)], ['max', time_text(row.max_ns)]]

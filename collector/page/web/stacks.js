@@ -65,7 +65,7 @@ function add_wait_item(root, place, wait, options) {
     const key = 'wait ' + wait.cause;
     let leaf = item.map.get(key);
     if (!leaf) {
-        const name = wait.cause === ready_cause ? cause_text(wait.cause)
+        const name = wait.cause === runnable_cause ? cause_text(wait.cause)
             : 'waits: ' + cause_text(wait.cause);
         leaf = new_item({name, file: '', line: 0, python: false, owner: OWNER_WAIT, module: '',
             place: '', index: -1}, wait.node, item);

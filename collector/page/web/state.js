@@ -182,7 +182,7 @@ const sums_cache = new Map();
 const SUMS_KEPT = 24;
 
 /* Filtered sums: {cpu: ns by node, cpu_ns, samples, off: [{node, cause, thread, idle, ns, count,
- * max}], ready_ns, waiting_ns, cause_ns: by cause}. */
+ * max}], runnable_ns, blocked_ns, cause_ns: by cause}. */
 function filtered() {
     const key = [state.from, state.to, state.thread, state.process, state.range,
         state.task].join('\u0000');
@@ -209,8 +209,8 @@ function make_filter(threads = true) {
 }
 
 function make_sums() {
-    const sums = {cpu: new Float64Array(node_count), cpu_ns: 0, samples: 0, off: [], ready_ns: 0,
-        waiting_ns: 0, cause_ns: new Float64Array(data.causes.length)};
+    const sums = {cpu: new Float64Array(node_count), cpu_ns: 0, samples: 0, off: [], runnable_ns: 0,
+        blocked_ns: 0, cause_ns: new Float64Array(data.causes.length)};
     const lets = make_filter();
     const {cpu, off} = data;
     for (let index = 0; index < cpu.slot.length; index++) {
@@ -242,8 +242,8 @@ function add_wait(sums, found, index) {
     wait.count += count[index];
     wait.max = Math.max(wait.max, max[index]);
     sums.cause_ns[cause[index]] += ns[index];
-    if (cause[index] === ready_cause)
-        sums.ready_ns += ns[index];
+    if (cause[index] === runnable_cause)
+        sums.runnable_ns += ns[index];
     else
-        sums.waiting_ns += ns[index];
+        sums.blocked_ns += ns[index];
 }

@@ -41,7 +41,7 @@ function timeline_palette() {
     return {lit, names: Uint32Array.from(data.names, (_, name) =>
         (lit[name] ? hues : faint)[name_hues.hues[name]]),
     surface: pixel_of('surface'), sunk: pixel_of('sunk'), running: pixel_of('run1'),
-    ready: pixel_of('ready'), hatch: pixel_of('ready-2'), short: pixel_of('ink3'),
+    runnable: pixel_of('runnable'), hatch: pixel_of('runnable-2'), short: pixel_of('ink3'),
     causes: Uint32Array.from(cause_tokens, (token) => pixel_of(token, 0.38))};
 }
 
@@ -55,18 +55,18 @@ const sum_at = (sums, bytes, slot) => {
 
 /* Mean shares in a column of pixels, from slot `from` to `to`; `most` is the value of a full
  * share. */
-function column_states({running, ready, sums}, from, to, most) {
+function column_states({running, runnable, sums}, from, to, most) {
     const span = (to - from) * 255 * most;
     const share = (bytes, of) => Math.min(1,
         (sum_at(of, bytes, to) - sum_at(of, bytes, from)) / span);
-    return [share(running, sums.running), share(ready, sums.ready)];
+    return [share(running, sums.running), share(runnable, sums.runnable)];
 }
 
 function paint_strip(pixels, size, row, view, palette) {
     const slots = data.states.slots, wall = data.facts.wall_ns;
     const step = (view.to - view.from) / size.width;
     const alone = row.threads.length === 1 && row.kind === 'thread';
-    const most = alone ? 1 : Math.min(row.threads.length, data.facts.processor_count || 1);
+    const most = alone ? 1 : Math.min(row.threads.length, data.facts.cpu_count || 1);
     const thread = data.threads[row.threads[0]] || {begin: 0, end: wall};
     const known = states_of_row(row);
     if (!known)
@@ -75,23 +75,23 @@ function paint_strip(pixels, size, row, view, palette) {
         const time = view.from + x * step;
         if (alone && (time + step < thread.begin || time > thread.end))
             continue;
-        const [running, ready] = column_states(known, time / wall * slots,
+        const [running, runnable] = column_states(known, time / wall * slots,
             Math.min(slots, (time + step) / wall * slots), most);
         const middle = Math.floor((time + step / 2) / wall * slots);
         const waits = known.cause[Math.min(slots - 1, middle)];
-        paint_column(pixels, size, x, {running, ready, palette,
+        paint_column(pixels, size, x, {running, runnable, palette,
             ground: waits ? palette.causes[waits - 1] : palette.sunk});
     }
 }
 
-function paint_column(pixels, size, x, {running, ready, ground, palette}) {
+function paint_column(pixels, size, x, {running, runnable, ground, palette}) {
     const tall = size.strip;
-    const run_top = tall - running * tall, ready_top = run_top - ready * tall;
+    const run_top = tall - running * tall, runnable_top = run_top - runnable * tall;
     for (let y = 0; y < tall; y++) {
         let pixel = ground;
-        if (y + 1 > ready_top) {
-            const yellow = (x + y) % size.hatch < size.hatch / 4 ? palette.hatch : palette.ready;
-            pixel = y >= ready_top ? yellow : mixed(ground, yellow, y + 1 - ready_top);
+        if (y + 1 > runnable_top) {
+            const yellow = (x + y) % size.hatch < size.hatch / 4 ? palette.hatch : palette.runnable;
+            pixel = y >= runnable_top ? yellow : mixed(ground, yellow, y + 1 - runnable_top);
         }
         if (y + 1 > run_top)
             pixel = y >= run_top ? palette.running
@@ -271,11 +271,11 @@ function draw_causes(g, row, view, width) {
 
 /* The right end of a stretch with one cause in which the thread hardly runs. */
 function cause_end(thread, first, x, per_pixel, width) {
-    const {cause, running, ready} = state_of(thread);
+    const {cause, running, runnable} = state_of(thread);
     const start = Math.floor(first + x * per_pixel);
     let slot = start;
     const last = Math.min(cause.length, Math.ceil(first + width * per_pixel));
-    while (slot < last && cause[slot] === cause[start] && running[slot] + ready[slot] < 60)
+    while (slot < last && cause[slot] === cause[start] && running[slot] + runnable[slot] < 60)
         slot++;
     return Math.min(width, (slot - first) / per_pixel);
 }

@@ -95,18 +95,18 @@ function states_of_row(row) {
         const known = row.threads.map(state_of).filter((one) => one && one.running.length);
         const all = known.length > 1 ? added_states(known) : known[0];
         row_states.set(row.key, all ? {...all, sums: {running: running_sums(all.running),
-            ready: running_sums(all.ready)}} : null);
+            runnable: running_sums(all.runnable)}} : null);
     }
     return row_states.get(row.key);
 }
 
 function added_states(list) {
     const added = {running: new Float64Array(data.states.slots),
-        ready: new Float64Array(data.states.slots), cause: []};
+        runnable: new Float64Array(data.states.slots), cause: []};
     for (const one of list)
         for (let slot = 0; slot < data.states.slots; slot++) {
             added.running[slot] += one.running[slot];
-            added.ready[slot] += one.ready[slot];
+            added.runnable[slot] += one.runnable[slot];
         }
     return added;
 }

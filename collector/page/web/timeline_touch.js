@@ -178,22 +178,22 @@ function state_words(thread, time) {
     if (time < facts.begin || time > facts.end)
         return el('span', {class: 'dim'}, time < facts.begin ? 'not begun yet' : 'ended');
     const slot = time / data.facts.wall_ns * data.states.slots;
-    const [running, ready] = state_share(thread, slot, slot + 1e-9);
+    const [running, runnable] = state_share(thread, slot, slot + 1e-9);
     const cause = state_of(thread) && state_of(thread).cause[Math.floor(slot)];
-    const waits = 1 - running - ready;
-    const parts = [[running, 'running'], [ready, 'ready, no processor'], [waits, cause
+    const waits = 1 - running - runnable;
+    const parts = [[running, 'running'], [runnable, 'runnable, no processor'], [waits, cause
         ? 'waits: ' + data.causes[cause - 1] : 'waits']].filter(([share]) => share > 0.03);
     return parts.map(([share, text]) => parts.length > 1 ? share_text(share) + ' ' + text : text)
         .join(', ');
 }
 
-/* The number of running and ready threads of a folded group. */
+/* The number of running and runnable threads of a folded group. */
 function sum_words(row, time) {
-    const {running, ready} = states_of_row(row);
+    const {running, runnable} = states_of_row(row);
     const slot = Math.min(data.states.slots - 1,
         Math.floor(time / data.facts.wall_ns * data.states.slots));
     return `${count_text(row.threads.length)} threads: ${fixed(running[slot] / 255, 1)} running, ${
-        fixed(ready[slot] / 255, 1)} ready`;
+        fixed(runnable[slot] / 255, 1)} runnable`;
 }
 
 // ---- The chosen range ---------------------------------------------------------------------------

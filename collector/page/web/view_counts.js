@@ -33,8 +33,8 @@ function functions_counted(rows) {
         columns: [
             count_column('own', 'own_ns', {hint: 'without what it called'}),
             {title: '', width: '62px', cell: (row) => share_text(row.own_ns, whole)},
-            {title: 'calls', type: 'count', width: '96px', value: (row) => row.calls,
-                cell: (row) => counted_cell(row, row.calls)},
+            {title: 'calls', type: 'count', width: '96px', value: (row) => row.call_count,
+                cell: (row) => counted_cell(row, row.call_count)},
             count_column('own per call', 'own_per_call_ns', {narrow: false, width: '100px'}),
             count_column('total', 'total_ns', {hint: 'with what it called; recursion once'}),
             count_column('per call', 'per_call_ns'),
@@ -63,8 +63,8 @@ function edges_counted(rows, side) {
     return el('section', {class: 'part gapped'}, view_head(title), data_table({id: side,
         label: side, rows: edges, shown: 12, sort: -1, key: (row) => String(row.index),
         choose: (row) => rows[row.index] && go({counted: row.index}), columns: [
-            {title: 'times', type: 'count', width: '96px', value: (row) => row.calls,
-                cell: (row) => counted_cell(rows[row.callee_row], row.calls)},
+            {title: 'times', type: 'count', width: '96px', value: (row) => row.call_count,
+                cell: (row) => counted_cell(rows[row.callee_row], row.call_count)},
             count_column('own', 'own_ns', {narrow: false}), count_column('total', 'total_ns'),
             count_name(other, other), count_place(other + '_location')]}));
 }

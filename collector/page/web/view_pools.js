@@ -113,7 +113,7 @@ function worker_table(pool) {
                 cell: (row) => mini_bar([['run1', row.run / most]], '62px')},
             time('send', (row) => row.send, {narrow: false}),
             times_differ() ? null : time('CPU', (row) => row.thread.cpu_ns),
-            times_differ() ? null : time('ready', (row) => row.thread.ready_ns,
+            times_differ() ? null : time('runnable', (row) => row.thread.runnable_ns,
                 {hint: 'could have run, but no processor was free', narrow: false}),
             time('last end', (row) => row.last)].filter(Boolean)}));
 }

@@ -71,8 +71,8 @@ function in_tree_order(rows) {
 /* Sample times by path, including inner paths, under all filters except the range. */
 function path_sums() {
     const count = data.paths.parent.length;
-    const sums = {cpu: new Float64Array(count), ready: new Float64Array(count),
-        waiting: new Float64Array(count)};
+    const sums = {cpu: new Float64Array(count), runnable: new Float64Array(count),
+        blocked: new Float64Array(count)};
     const threads = passing_threads(), nodes = passing_nodes();
     const lets = (columns, index) => columns.slot[index] >= state.from &&
         columns.slot[index] < state.to && threads[columns.thread[index]] &&
@@ -83,7 +83,7 @@ function path_sums() {
             sums.cpu[cpu.path[index]] += cpu.ns[index];
     for (let index = 0; index < off.slot.length; index++)
         if (lets(off, index))
-            sums[off.cause[index] === ready_cause ? 'ready' : 'waiting'][off.path[index]] +=
+            sums[off.cause[index] === runnable_cause ? 'runnable' : 'blocked'][off.path[index]] +=
                 off.ns[index];
     for (let path = count - 1; path > 0; path--)
         for (const values of Object.values(sums))
@@ -134,8 +134,8 @@ function filter_range_rows(rows) {
         if (row.index < 0)
             continue;
         row.cpu_ns = sums.cpu[row.index];
-        row.ready_ns = sums.ready[row.index];
-        row.waiting_ns = sums.waiting[row.index];
+        row.runnable_ns = sums.runnable[row.index];
+        row.blocked_ns = sums.blocked[row.index];
     }
     return rows;
 }
@@ -159,9 +159,9 @@ function range_columns(rows) {
         {title: 'count', type: 'count', width: '66px', value: (row) => row.count},
         whole_column('total', 'total_ns', {hint: 'all of them together, with the ranges inside'}),
         has('cpu_ns') ? time_column('CPU', 'cpu_ns', {hint: 'with the ranges inside'}) : null,
-        has('ready_ns') ? time_column('ready', 'ready_ns', {narrow: false,
+        has('runnable_ns') ? time_column('runnable', 'runnable_ns', {narrow: false,
             hint: 'could have run, but no processor was free'}) : null,
-        has('waiting_ns') ? time_column('waits', 'waiting_ns', {narrow: false,
+        has('blocked_ns') ? time_column('blocked', 'blocked_ns', {narrow: false,
             hint: 'waited for something other than a processor'}) : null,
         has('gpu_ns') ? whole_column('GPU', 'gpu_ns', {
             hint: 'what GPUs did that was launched inside'}) : null,
@@ -210,7 +210,7 @@ const REST_WORDS = {outside: 'outside of all ranges',
 /* Rest rows that are not empty. */
 function rest_rows(rows) {
     return rows.filter((row) => row.role === 'rest' &&
-        ['count', 'total_ns', 'cpu_ns', 'waiting_ns'].some((name) => row[name] > 0))
+        ['count', 'total_ns', 'cpu_ns', 'blocked_ns'].some((name) => row[name] > 0))
         .map((row) => ({...row, name: REST_WORDS[row.rest] || row.name}));
 }
 
@@ -218,9 +218,9 @@ function range_notes(table) {
     const notes = ['Times are with the ranges inside; p50: half of them took no longer.',
         ...table_notes(table)];
     if (range_filters())
-        notes.unshift((counts_by_thread() ? 'Count, CPU, ready and waits are filtered'
-            : 'CPU, ready and waits are filtered; counts are of the whole recording (it has too ' +
-            'many ranges)') + '; grey numbers are of the whole recording.' +
+        notes.unshift((counts_by_thread() ? 'Count, CPU, runnable and blocked are filtered'
+            : 'CPU, runnable and blocked are filtered; counts are of the whole recording ' +
+            '(it has too many ranges)') + '; grey numbers are of the whole recording.' +
             (state.task ? ' Counts ignore the filter of tasks.' : ''));
     return notes;
 }

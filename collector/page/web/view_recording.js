@@ -21,8 +21,8 @@ function fact_list() {
     const {facts} = data;
     const entries = [['Command', facts.command && el('code', {dir: 'auto'},
         cut_name(facts.command, 600))], ['Began', began_text(facts.began)],
-    ['Lasted', time_text(facts.wall_ns)], ['Processors', facts.processor_count &&
-        String(facts.processor_count)], ['Host', facts.host], ['Sampling', facts.sampling],
+    ['Lasted', time_text(facts.wall_ns)], ['Processors', facts.cpu_count &&
+        String(facts.cpu_count)], ['Host', facts.host], ['Sampling', facts.sampling],
     ['File', facts.file && el('span', {dir: 'auto'}, cut_name(facts.file, 600))],
     ['annot', facts.annot]];
     return el('dl', {}, entries.filter(([, value]) => value).map(([what, value]) =>

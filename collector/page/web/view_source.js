@@ -4,7 +4,7 @@
 const SOURCE_AROUND = 6; // lines shown before and after a line with samples
 const source_view = {all: new Set()};
 
-const LINE_TIMES = ['cpu_ns', 'waiting_ns', 'ready_ns', 'hits'];
+const LINE_TIMES = ['cpu_ns', 'blocked_ns', 'runnable_ns', 'hits'];
 const source_cache = {key: null, sources: null};
 
 /* Sources with filtered times; unfiltered ones if there is no filter or time is not split by
@@ -38,15 +38,15 @@ function filter_sources() {
         }
     for (let index = 0; index < off.slot.length; index++)
         if (!off.idle[index] && lets(off, index))
-            add(off, index, off.cause[index] === ready_cause ? 'ready_ns' : 'waiting_ns',
+            add(off, index, off.cause[index] === runnable_cause ? 'runnable_ns' : 'blocked_ns',
                 off.ns[index]);
     return sources;
 }
 
 /* Files, largest time first. */
 function source_order() {
-    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.waiting_ns) +
-        sum_of(source.ready_ns || []);
+    const time = (source) => sum_of(source.cpu_ns) + sum_of(source.blocked_ns) +
+        sum_of(source.runnable_ns || []);
     const order = seen_sources().map((source, index) => ({index, source,
         cpu: sum_of(source.cpu_ns), time: time(source)}));
     return order.sort((a, b) => b.cpu - a.cpu || b.time - a.time);
@@ -58,7 +58,7 @@ const sum_of = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 function shown_lines(source) {
     const shown = new Uint8Array(source.text.length);
     source.text.forEach((text, line) => {
-        if (!(source.hits[line] || source.cpu_ns[line] || source.waiting_ns[line]))
+        if (!(source.hits[line] || source.cpu_ns[line] || source.blocked_ns[line]))
             return;
         const last = Math.min(shown.length - 1, line + SOURCE_AROUND);
         for (let near = Math.max(0, line - SOURCE_AROUND); near <= last; near++)
@@ -68,8 +68,8 @@ function shown_lines(source) {
 }
 
 function source_line(source, line, most) {
-    const cpu = source.cpu_ns[line] || 0, wait = source.waiting_ns[line] || 0;
-    const ready = source.ready_ns ? source.ready_ns[line] || 0 : 0;
+    const cpu = source.cpu_ns[line] || 0, wait = source.blocked_ns[line] || 0;
+    const runnable = source.runnable_ns ? source.runnable_ns[line] || 0 : 0;
     const heat = cpu > 0 ? el('span', {class: 'heat', css: {'background-color': 'color-mix(in ' +
         `srgb, var(--own) ${Math.round(20 + 80 * Math.sqrt(cpu / most.cpu))}%, var(--sunk))`}})
         : wait > 0 ? el('span', {class: 'heat', css: {'background-color': 'color-mix(in srgb, ' +
@@ -79,7 +79,7 @@ function source_line(source, line, most) {
         `${(20 * Math.sqrt(cpu / most.cpu)).toFixed(1)}%, transparent)`} : {};
     return el('div', {class: 'line', role: 'row'},
         el('span', {class: 'number', role: 'cell'}, cpu ? time_cell(cpu) : null),
-        el('span', {class: 'number ready', role: 'cell'}, ready ? time_cell(ready) : null),
+        el('span', {class: 'number runnable', role: 'cell'}, runnable ? time_cell(runnable) : null),
         el('span', {class: 'number', role: 'cell'}, wait ? time_cell(wait) : null),
         el('span', {class: 'number dim', role: 'cell'}, source.hits[line]
             ? count_text(source.hits[line]) : null), heat,
@@ -109,7 +109,7 @@ function coloured_code(text) {
 function source_lines(source, index) {
     const shown = source_view.all.has(index) ? new Uint8Array(source.text.length).fill(1)
         : shown_lines(source);
-    const most = {cpu: Math.max(1, ...source.cpu_ns), wait: Math.max(1, ...source.waiting_ns)};
+    const most = {cpu: Math.max(1, ...source.cpu_ns), wait: Math.max(1, ...source.blocked_ns)};
     const rows = [];
     for (let line = 0; line < shown.length; line++) {
         if (shown[line]) {
@@ -149,14 +149,14 @@ function draw_source(box) {
         add_to(box, empty_text(`No time of ${cut_name(source.file, 60)} passes the filters.`));
     add_to(box, el('div', {class: 'panel source', role: 'table',
         'aria-label': 'Lines of ' + source.file},
-        el('div', {class: 'line head', role: 'row'}, ['CPU', 'ready', 'waits', 'samples'].map(
+        el('div', {class: 'line head', role: 'row'}, ['CPU', 'runnable', 'blocked', 'samples'].map(
             (text) => el('span', {class: 'number ' + text, role: 'columnheader'}, text)),
         el('span'),
         el('span', {class: 'at', role: 'columnheader'}, 'line'),
         el('span', {role: 'columnheader', title: source.path}, source.path)),
         source_lines(source, index)),
-    notes('CPU, ready, waits: time of a line with what libraries do for it.',
-        'Ready: it could have run, but no processor was free.',
+    notes('CPU, runnable, blocked: time of a line with what libraries do for it.',
+        'Runnable: it could have run, but no processor was free.',
         'Samples: those that count for the line.'));
 }
 

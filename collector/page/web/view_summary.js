@@ -2,15 +2,15 @@
 /* Summary: the user's own functions, threads and waits with the most time. */
 
 /* Time by own function, as in the report: libraries count for the innermost own function that
- * called them. Time outside own functions has a name in brackets. [{one, cpu, itself, ready,
- * waiting, all, line}] */
+ * called them. Time outside own functions has a name in brackets. [{one, cpu, itself, runnable,
+ * blocked, all, line}] */
 function own_times() {
     const sums = filtered();
     const times = new Map();
     const time_of = (node) => {
         const index = own_of(node);
         if (!times.has(index))
-            times.set(index, {one: functions[index], cpu: 0, itself: 0, ready: 0, waiting: 0,
+            times.set(index, {one: functions[index], cpu: 0, itself: 0, runnable: 0, blocked: 0,
                 lines: new Map()});
         return times.get(index);
     };
@@ -29,12 +29,12 @@ function own_times() {
         }
     for (const wait of sums.off)
         if (!wait.idle)
-            add(wait.node, wait.cause === ready_cause ? 'ready' : 'waiting', wait.ns);
+            add(wait.node, wait.cause === runnable_cause ? 'runnable' : 'blocked', wait.ns);
     return [...times.values()].map(finish_time);
 }
 
 function finish_time(time) {
-    time.all = time.cpu + time.ready + time.waiting;
+    time.all = time.cpu + time.runnable + time.blocked;
     time.line = report_line(time.one) || [...time.lines].sort((a, b) => b[1] - a[1])[0][0];
     return time;
 }
@@ -90,7 +90,7 @@ function own_section() {
         ? rest_row(rest, size, total, between) : null),
     shown.length || is_filtered() ? null : el('p', {class: 'sub note'}, no_samples_text()),
     !shown.length ? null : wall ? notes(legend_entry('run1', 'running'),
-        legend_entry('ready', 'ready'), legend_entry('w-sleep', 'waiting'))
+        legend_entry('runnable', 'runnable'), legend_entry('w-sleep', 'blocked'))
         : notes(legend_entry('own', 'in the function'), legend_entry('lib', 'in what it called')));
 }
 
@@ -103,8 +103,8 @@ const no_samples_text = () => node_count > 1
         'more often.';
 
 function own_row(time, ns, total, most) {
-    const parts = state.time === 'wall' ? [['run1', time.cpu / most], ['ready', time.ready / most],
-        ['w-sleep', time.waiting / most]]
+    const parts = state.time === 'wall' ? [['run1', time.cpu / most],
+        ['runnable', time.runnable / most], ['w-sleep', time.blocked / most]]
         : [['own', time.itself / most], ['lib', (time.cpu - time.itself) / most]];
     return table_row([cell(time_cell(ns)), cell(share_text(ns, total)), left_cell(mini_bar(parts)),
         left_cell(name_el(time.one)), place_cell(time.one, time.line)],
@@ -128,7 +128,7 @@ function rest_row(rest, size, total, between) {
 function thread_times() {
     if (!state.stretch && !state.range && !state.task)
         return data.threads;
-    const times = data.threads.map(() => ({cpu_ns: 0, ready_ns: 0, waiting_ns: 0}));
+    const times = data.threads.map(() => ({cpu_ns: 0, runnable_ns: 0, blocked_ns: 0}));
     const lets = make_filter(false);
     const {cpu, off} = data;
     for (let index = 0; index < cpu.slot.length; index++)
@@ -136,8 +136,8 @@ function thread_times() {
             times[cpu.thread[index]].cpu_ns += cpu.ns[index];
     for (let index = 0; index < off.slot.length; index++)
         if (off.thread[index] >= 0 && lets(off, index))
-            times[off.thread[index]][off.cause[index] === ready_cause ? 'ready_ns'
-                : 'waiting_ns'] += off.ns[index];
+            times[off.thread[index]][off.cause[index] === runnable_cause ? 'runnable_ns'
+                : 'blocked_ns'] += off.ns[index];
     return times;
 }
 
@@ -147,13 +147,13 @@ function thread_rows() {
         times[b].cpu_ns - times[a].cpu_ns || data.threads[b].cpu_ns - data.threads[a].cpu_ns);
     return order.map((index) => {
         const {helper} = data.threads[index];
-        const {cpu_ns, ready_ns, waiting_ns} = times[index];
-        const whole = cpu_ns + ready_ns + waiting_ns || 1;
+        const {cpu_ns, runnable_ns, blocked_ns} = times[index];
+        const whole = cpu_ns + runnable_ns + blocked_ns || 1;
         return table_row([left_cell(el('span', {dir: 'auto', class: helper ? 'dim' : null,
             title: process_name(data.threads[index].process)}, cut_name(thread_name(index)))),
-        cell(time_cell(cpu_ns)), cell(time_cell(ready_ns)), cell(time_cell(waiting_ns)),
-        left_cell(mini_bar([['run1', cpu_ns / whole], ['ready', ready_ns / whole],
-            ['w-sleep', waiting_ns / whole]], '100%'))],
+        cell(time_cell(cpu_ns)), cell(time_cell(runnable_ns)), cell(time_cell(blocked_ns)),
+        left_cell(mini_bar([['run1', cpu_ns / whole], ['runnable', runnable_ns / whole],
+            ['w-sleep', blocked_ns / whole]], '100%'))],
         () => toggle('thread', index), state.thread === index);
     });
 }
@@ -165,11 +165,11 @@ function thread_section() {
     const more = rows.length - THREAD_ROWS;
     return el('section', {}, view_head('Processes and threads',
         el('span', {class: 'hint'}, 'a click filters')),
-        simple_table([['thread', 'l'], ['CPU', '', '76px'], ['ready', '', '76px'],
-            ['waits', '', '76px'], ['', 'l', '130px']], rows.slice(0, THREAD_ROWS), more > 0
+        simple_table([['thread', 'l'], ['CPU', '', '76px'], ['runnable', '', '76px'],
+            ['blocked', '', '76px'], ['', 'l', '130px']], rows.slice(0, THREAD_ROWS), more > 0
             ? [left_cell(count_text(more) + ' more'), cell(), cell(), cell(), cell()] : null),
-        notes(legend_entry('run1', 'running'), legend_entry('ready', 'ready'),
-            legend_entry('w-sleep', 'waiting'), state.stretch || state.range || state.task
+        notes(legend_entry('run1', 'running'), legend_entry('runnable', 'runnable'),
+            legend_entry('w-sleep', 'blocked'), state.stretch || state.range || state.task
             ? 'Waits below 1 ms are left out under filters.' : null));
 }
 
@@ -177,7 +177,7 @@ function thread_section() {
 function wait_places() {
     const places = new Map();
     for (const wait of filtered().off) {
-        if (wait.cause === ready_cause || wait.idle)
+        if (wait.cause === runnable_cause || wait.idle)
             continue;
         const index = own_of(wait.node), line = own_line(wait.node, index);
         const key = [index, wait.cause, line].join();
@@ -250,7 +250,7 @@ function range_row(row, rows) {
 
 /* True with CPU time or waits; imported traces often have neither. */
 const was_sampled = () => node_count > 1 || data.threads.some((thread) =>
-    thread.cpu_ns + thread.ready_ns + thread.waiting_ns > 0);
+    thread.cpu_ns + thread.runnable_ns + thread.blocked_ns > 0);
 
 /* Functions with counted calls, for recordings without samples. */
 function counted_section() {
@@ -263,7 +263,7 @@ function counted_section() {
         'without what they called'), simple_table([['own', '', '76px'], ['share', '', '56px'],
         ['calls', '', '84px'], ['function', 'l'], ['location', 'l', '150px']], shown.map((row) =>
         table_row([cell(time_cell(row.own_ns)), cell(share_text(row.own_ns, whole)),
-            cell(counted_cell(row, row.calls)), left_cell(el('code', {dir: 'auto',
+            cell(counted_cell(row, row.call_count)), left_cell(el('code', {dir: 'auto',
                 class: count_row_kind(row.owner)}, cut_name(row.name))),
             el('td', {class: 'l place', title: cut_name(row.location || '', 1000)},
                 cut_name(row.location || ''))],

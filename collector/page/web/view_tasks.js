@@ -255,7 +255,7 @@ function blocker_rows(blocks) {
     if (!times_differ())
         return table_rows('loop_blocks').filter((row) => row.role !== 'rest');
     return [...grouped(blocks, (one) => one.row)].map(([, list]) => ({...blocker_of(list[0]),
-        count: list.length, total_ns: total_of(list, (one) => one.ns), waiting_ns: null,
+        count: list.length, total_ns: total_of(list, (one) => one.ns), blocked_ns: null,
         max_ns: Math.max(...list.map((one) => one.ns))}))
         .sort((a, b) => b.total_ns - a.total_ns);
 }
@@ -272,7 +272,7 @@ function blocker_table(blocks) {
                         short_place(row.location || ''))]},
             {title: 'count', type: 'count', width: '60px', value: (row) => row.count},
             time('total', 'total_ns'), time('max', 'max_ns'),
-            rows.some((row) => row.waiting_ns > 0) ? time('waits', 'waiting_ns', {narrow: false,
+            rows.some((row) => row.blocked_ns > 0) ? time('blocked', 'blocked_ns', {narrow: false,
                 hint: 'of the total: the function waited, it did not compute'}) : null]
             .filter(Boolean)}));
 }

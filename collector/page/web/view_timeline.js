@@ -313,7 +313,8 @@ function timeline_legend() {
     const names = name_hues.ranked.slice(0, 6);
     return el('div', {class: 'tl-legend'},
         states.some((one) => one.running.length) ? el('div', {class: 'foot'},
-            el('b', {}, 'Threads'), key('run1', 'running'), key('ready', 'ready, no processor'),
+            el('b', {}, 'Threads'), key('run1', 'running'),
+            key('runnable', 'runnable, no processor'),
             causes.map((cause) => key(cause_tokens[cause], data.causes[cause], 'pale'))) : null,
         names.length ? el('div', {class: 'foot'}, el('b', {}, 'Ranges'), names.map((name) =>
             key('r' + name_hues.hues[name], range_title(data.names[name]))),

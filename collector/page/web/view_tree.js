@@ -200,7 +200,7 @@ function tree_sentence(tree, matches) {
     const what = data.gpu ? `${time_text(tree.total)} of GPU time, by the code that launched it`
         : state.time === 'cpu' ? `${time_text(tree.total)} of CPU time` +
         `, ${counted(tree.samples, 'sample')}` : `${time_text(tree.total)} of all threads, ` +
-        'running, ready and waiting';
+        'running, runnable and blocked';
     if (!matches)
         return what;
     return `${what}; “${cut_name(state.query, 40)}”: ` +

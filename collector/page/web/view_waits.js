@@ -12,7 +12,7 @@ function waits_by_cause() {
 
 function report_causes() {
     return table_rows('waits').filter((row) => row.role !== 'rest' &&
-        token_of_text(String(row.reason)) !== 'ready').map((row) => {
+        token_of_text(String(row.reason)) !== 'runnable').map((row) => {
         const cause = data.causes.indexOf(row.reason);
         return {token: cause < 0 ? token_of_text(row.reason) : cause_tokens[cause],
             text: row.reason, ns: row.total_ns, count: row.count, max: row.max_ns};
@@ -31,7 +31,7 @@ function seen_causes() {
         row.count += wait.count;
         row.max = Math.max(row.max, wait.max);
     }
-    return rows.filter((row, cause) => cause !== ready_cause);
+    return rows.filter((row, cause) => cause !== runnable_cause);
 }
 
 // ---- Places -------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ function waits_by_place(own) {
         return report_places();
     const places = new Map();
     for (const wait of filtered().off) {
-        if (wait.cause === ready_cause)
+        if (wait.cause === runnable_cause)
             continue;
         const inner = own ? node_own[wait.node] : -1;
         const one = functions[inner < 0 ? node_function[wait.node] : inner];
@@ -102,7 +102,7 @@ function draw_waits(box) {
     const causes = waits_by_cause();
     const whole = total_of(causes, (row) => row.ns);
     const head = view_head('Waits', whole > 0 ? `${time_text(whole)} of all threads together; ` +
-        'time spent ready, without a processor, is not in it' : '');
+        'time spent runnable, without a processor, is not in it' : '');
     if (!(whole > 0)) {
         add_to(box, head, empty_text('No thread waited in this selection.'));
         return;
@@ -118,5 +118,5 @@ function draw_waits(box) {
 add_view({key: 'waits', title: 'Waits',
     question: 'What do threads wait for, where, in whose code?',
     has: () => !data.flame && (report_causes().some((row) => row.ns > 0) ||
-        data.off.ns.some((ns, index) => ns > 0 && data.off.cause[index] !== ready_cause)),
+        data.off.ns.some((ns, index) => ns > 0 && data.off.cause[index] !== runnable_cause)),
     draw: draw_waits});

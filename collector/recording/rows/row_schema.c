@@ -313,11 +313,11 @@ const struct schema_column schema_ranges[] = {
     [RANGES_SELF] = {"self_ns", "INTEGER", "duration without the ranges directly inside",
                      BOUND_NONE, get_self},
     [RANGES_RUNNING] = {"running_ns", "INTEGER",
-                        "its thread was on a CPU: duration_ns - ready_ns - waiting_ns", BOUND_NONE,
-                        get_running},
-    [RANGES_READY] = {"ready_ns", "INTEGER", "its thread could have run, others had the CPUs",
-                      BOUND_NONE, get_ready},
-    [RANGES_WAITING] = {"waiting_ns", "INTEGER",
+                        "its thread was on a CPU: duration_ns - runnable_ns - blocked_ns",
+                        BOUND_NONE, get_running},
+    [RANGES_RUNNABLE] = {"runnable_ns", "INTEGER", "its thread could have run, others had the CPUs",
+                         BOUND_NONE, get_ready},
+    [RANGES_BLOCKED] = {"blocked_ns", "INTEGER",
                         "its thread waited; these three are NULL without data about waits, and of "
                         "ranges of kinds other than \"pushed\"",
                         BOUND_NONE, get_waiting},
@@ -329,7 +329,7 @@ const struct schema_column schema_ranges[] = {
                      NULL},
     [RANGES_PARENT] = {"parent", "TEXT", "the path around it; NULL: it is an outermost one",
                        BOUND_NONE, NULL},
-    [RANGES_LANE] = {"lane", "INTEGER", "lanes.id of a range on a track or queue; else NULL",
+    [RANGES_LANE] = {"track", "INTEGER", "tracks.id of a range on a track or queue; else NULL",
                      BOUND_NONE, get_lane},
     [RANGES_END_THREAD] = {"end_thread", "INTEGER", "threads.id of the thread that ended it",
                            BOUND_NONE, get_end_thread},
@@ -345,7 +345,7 @@ const struct schema_column schema_ranges[] = {
                          get_observer},
     [RANGES_ROLE] = {"role", "INTEGER", "what it is to its observer (annot/observers.h)",
                      BOUND_NONE, get_role},
-    [RANGES_UNFINISHED] = {"unfinished", "INTEGER", "1: nobody ended it", BOUND_NONE,
+    [RANGES_UNFINISHED] = {"unfinished", "INTEGER", "1: it was not ended", BOUND_NONE,
                            get_unfinished},
     [RANGES_END_LOST] = {"end_lost", "INTEGER", "1: its end was lost; end_ns is the end of the gap",
                          BOUND_NONE, get_end_lost},
@@ -372,7 +372,7 @@ const struct schema_column schema_ranges[] = {
 const struct schema_column schema_marks[] = {
     COMMON_COLUMNS("what the program calls it; of a message of a log its text"),
     [MARKS_TIME] = {"time_ns", "INTEGER", "when it was", BOUND_BEGIN, get_time},
-    [MARKS_LANE] = {"lane", "INTEGER", "lanes.id of a mark on a track; else NULL", BOUND_NONE,
+    [MARKS_LANE] = {"track", "INTEGER", "tracks.id of a mark on a track; else NULL", BOUND_NONE,
                     get_lane},
     [MARKS_PAYLOAD] = {"payload", "", "its value; NULL: none", BOUND_NONE, get_value},
     [MARKS_ARGS] = {"args", "TEXT", "its key-values as a JSON object; NULL: none", BOUND_NONE,
@@ -417,7 +417,7 @@ const struct schema_column schema_losses[] = {
                       get_begin},
     [LOSSES_END] = {"end_ns", "INTEGER", "to here", BOUND_NONE, get_end},
     [LOSSES_CAUSE] = {"cause", "TEXT", "why: \"buffer full\", ...", BOUND_NONE, get_cause},
-    [LOSSES_RECORDS] = {"records", "INTEGER", "how many", BOUND_NONE, get_records},
+    [LOSSES_RECORDS] = {"lost_count", "INTEGER", "how many", BOUND_NONE, get_records},
     [LOSSES_COLUMNS] = {0},
 };
 
@@ -432,10 +432,10 @@ const struct schema_column schema_losses[] = {
     [SAMPLES_END] = {"end_ns", "INTEGER", end_help, BOUND_END, NULL},                              \
     [SAMPLES_DURATION] = {"duration_ns", "INTEGER", "from its begin to its end; 0 at an instant",  \
                           BOUND_NONE, NULL},                                                       \
-    [SAMPLES_READY] = {"ready_ns", "INTEGER",                                                      \
-                       "of this time, the thread could have run, but others had the CPUs",         \
-                       BOUND_NONE, NULL},                                                          \
-    [SAMPLES_WAITING] = {"waiting_ns", "INTEGER", "of this time, it waited", BOUND_NONE, NULL},    \
+    [SAMPLES_RUNNABLE] = {"runnable_ns", "INTEGER",                                                \
+                          "of this time, the thread could have run, but others had the CPUs",      \
+                          BOUND_NONE, NULL},                                                       \
+    [SAMPLES_BLOCKED] = {"blocked_ns", "INTEGER", "of this time, it waited", BOUND_NONE, NULL},    \
     [SAMPLES_REASON] = {"reason", "TEXT", "for what: \"lock\", \"socket\", \"sleep\", ...",        \
                         BOUND_NONE, NULL},                                                         \
     [SAMPLES_PATH] = {"path", "TEXT", "the ranges that were open: \"job/load\"; NULL: none",       \
@@ -454,7 +454,7 @@ const struct schema_column schema_losses[] = {
                               BOUND_NONE, NULL},                                                   \
     [SAMPLES_OWN_FILE] = {"own_file", "TEXT", "its source", BOUND_NONE, NULL},                     \
     [SAMPLES_OWN_LINE] = {"own_line", "INTEGER", "its line", BOUND_NONE, NULL},                    \
-    [SAMPLES_PROCESSOR] = {"processor", "INTEGER", "number of the CPU", BOUND_NONE, NULL},         \
+    [SAMPLES_PROCESSOR] = {"cpu", "INTEGER", "number of the CPU", BOUND_NONE, NULL},               \
     [SAMPLES_OPEN] = {"unfinished", "INTEGER", "1: it had not ended when the recording did",       \
                       BOUND_NONE, NULL}
 

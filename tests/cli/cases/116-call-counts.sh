@@ -7,10 +7,10 @@ for way in called called-sums called-adaptive; do
     rm x.annot
 done
 make_recording called c.annot
-annot query c.annot 'select task, range, name, calls, own_ns, total_ns from calls_by_context'
+annot query c.annot 'select task, range, name, call_count, own_ns, total_ns from calls_by_context'
 make_recording called-adaptive x.annot
-annot query x.annot 'select name, known, calls, estimated_calls, own_ns from calls'
-annot query x.annot 'select caller, callee, calls, total_ns from call_edges limit 2'
+annot query x.annot 'select name, known, call_count, estimated_call_count, own_ns from calls'
+annot query x.annot 'select caller, callee, call_count, total_ns from call_edges limit 2'
 annot export -f callgrind -o - x.annot
 annot export x.annot -f pstats && test -s x.pstats
 annot export -f pstats --thread 77 --force x.annot || echo "status $?"

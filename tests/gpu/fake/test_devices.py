@@ -40,8 +40,8 @@ TRACKS = """select p.pid as pid, d.name as device, t.name as counter, c.value as
     join process_counter_track k on k.id = t.id join process p using (upid) order by c.ts"""
 QUERY = """select p.pid as pid, l.name as device, c.name as counter, c.value as value
     from counters c join devices n on n.thread = c.thread
-    join devices d on d.device = n.device and d.lane is not null
-    join lanes l on l.id = d.lane join processes p on p.id = l.process order by c.time_ns"""
+    join devices d on d.device = n.device and d.track is not null
+    join tracks l on l.id = d.track join processes p on p.id = l.process order by c.time_ns"""
 # In the report: the program's name for a GPU, and the program.
 DEVICE = r"(the whole of )?(GPU \d+): [^(]*\(fake_program, (\d+)\)"
 unread = []  # reasons why the UI did not read traces

@@ -51,7 +51,7 @@ print(json.dumps({
     "bandwidth": rows(all_of_it.get_memory_bw_summary(ranks=ranks))}))
 """
 SQL = """select r.name as name, r.category as category, r.begin_ns as begin_ns, r.end_ns as end_ns,
-    r.args as args, l.track_id as stream from ranges r join lanes l on l.id = r.lane
+    r.args as args, l.track_id as stream from ranges r join tracks l on l.id = r.track
     where r.observer = 'cupti' and r.category in ('kernel', 'copy', 'set', 'graph')"""
 
 

@@ -471,12 +471,12 @@ TEST(what_the_launching_thread_did_is_known_while_nothing_was_launched)
     const struct gpu_host_place *places;
     CHECK_INT(gpu_stats_host_places(results->gpu, &places), 2);
     CHECK_STR(own_function(own, places[0].row), "load");
-    CHECK_INT(places[0].waiting_ns, 270);
-    CHECK_INT(places[0].ready_ns, 20);
+    CHECK_INT(places[0].blocked_ns, 270);
+    CHECK_INT(places[0].runnable_ns, 20);
     CHECK_INT(places[0].cpu_ns, 0);
     CHECK_INT(places[0].line, 12);
     CHECK_STR(own_function(own, places[1].row), "step");
-    CHECK_INT(places[1].waiting_ns, 100); /* from the end of the kernel on */
+    CHECK_INT(places[1].blocked_ns, 100); /* from the end of the kernel on */
     CHECK_INT(places[1].cpu_ns, 70);      /* from 650 to the launch */
     own_time_destroy(own);
     release(results);

@@ -27,9 +27,9 @@ TEST(time_ready_without_a_processor_counts_at_its_line)
     const struct file_line *lines;
     CHECK_INT(line_stats_files(stats, &lines), 1);
     CHECK_INT(lines->line, 3);
-    CHECK_INT(lines->sums.ready_ns, 4000);
-    CHECK_INT(lines->own.ready_ns, 4000);
-    CHECK_INT(line_stats_totals(stats)->ready_ns, 4000);
+    CHECK_INT(lines->sums.runnable_ns, 4000);
+    CHECK_INT(lines->own.runnable_ns, 4000);
+    CHECK_INT(line_stats_totals(stats)->runnable_ns, 4000);
     line_stats_destroy(stats);
     own_time_destroy(own);
     maker_destroy(maker);

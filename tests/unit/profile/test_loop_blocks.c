@@ -103,7 +103,7 @@ static void check_place(const struct loop_place *place, const char *name, uint32
     CHECK_STR(text, name);
     CHECK_INT(place->count, count);
     CHECK_INT(place->time_ns, time_ms * MS);
-    CHECK_INT(place->waiting_ns, waiting_ms * MS);
+    CHECK_INT(place->blocked_ns, waiting_ms * MS);
 }
 
 static void finish(struct loop_blocks *blocks)

@@ -64,12 +64,12 @@ static const char *name_of(uint32_t label)
 }
 
 static void check_wait(const struct own_wait *wait, const char *name, enum wait_reason reason,
-                       uint64_t count, uint64_t waiting_ns)
+                       uint64_t count, uint64_t blocked_ns)
 {
     CHECK_STR(name_of(wait->label), name);
     CHECK_INT(wait->reason, reason);
     CHECK_INT(wait->count, count);
-    CHECK_INT(wait->waiting_ns, waiting_ns);
+    CHECK_INT(wait->blocked_ns, blocked_ns);
 }
 
 TEST(threads_that_do_the_same_are_all_busy)
@@ -121,12 +121,12 @@ TEST(a_wait_belongs_to_the_own_function_that_asked_for_it)
     CHECK_INT(found[1].max_ns, 2000);
     check_wait(&found[2], "take", WAIT_GIL, 1, 1500);
     CHECK_INT(found[3].label, 0);
-    CHECK_INT(found[3].waiting_ns, 50);
+    CHECK_INT(found[3].blocked_ns, 50);
     check_wait(&found[4], "", WAIT_CHILD, 1, 4000);
     CHECK(found[4].helper);
-    CHECK_INT(own_time_totals(own)->waiting_ns, 8550);
+    CHECK_INT(own_time_totals(own)->blocked_ns, 8550);
     CHECK_INT(own_time_totals(own)->idle_ns, 4000);
-    CHECK_INT(own_time_totals(own)->ready_ns, 2000 + 3000 + 2500 + 3950 + 4000);
+    CHECK_INT(own_time_totals(own)->runnable_ns, 2000 + 3000 + 2500 + 3950 + 4000);
     own_time_destroy(own);
     own_time_destroy(NULL);
     maker_destroy(maker);
@@ -290,8 +290,8 @@ TEST(each_moment_of_the_wall_time_counts_once)
     CHECK_INT(wall_finish(wall, own, MAKER_BEGIN_NS, MAKER_BEGIN_NS + 1000), 0);
     const struct wall_totals *totals = wall_totals(wall);
     CHECK_INT(totals->wall_ns, 1000);
-    CHECK_INT(totals->waiting_ns, 300);
-    CHECK_INT(totals->ready_ns, 30);
+    CHECK_INT(totals->blocked_ns, 300);
+    CHECK_INT(totals->runnable_ns, 30);
     CHECK_INT(totals->running_ns, 670);
     CHECK_INT(totals->absent_ns, 0);
     CHECK_INT(totals->full_ns, 40 + 160); /* 60 to 100, 720 to 880 */
@@ -325,8 +325,8 @@ TEST(short_waits_are_no_time_in_which_a_thread_ran)
     const struct wall_totals *totals = wall_totals(wall);
     CHECK(llabs((long long)totals->running_ns - 600) <= 2);
     CHECK(llabs((long long)totals->short_ns - 200) <= 2);
-    CHECK(llabs((long long)totals->ready_ns - 100) <= 2);
-    CHECK_INT(totals->waiting_ns, 100);
+    CHECK(llabs((long long)totals->runnable_ns - 100) <= 2);
+    CHECK_INT(totals->blocked_ns, 100);
     wall_destroy(wall);
     own_time_destroy(own);
     maker_destroy(maker);
@@ -496,13 +496,13 @@ TEST(threads_have_the_processors_of_their_own_host_alone)
     CHECK_INT(wall_hosts(wall, &hosts), 2);
     CHECK_INT(hosts[0].host, 1); /* the busiest */
     CHECK_INT(hosts[0].busy_ns, 900);
-    CHECK_INT(hosts[0].ready_ns, 100);
+    CHECK_INT(hosts[0].runnable_ns, 100);
     CHECK_INT(hosts[0].crowded_ns, 0);
     CHECK_INT(hosts[1].busy_ns, 600); /* the helper is seen until 900 */
-    CHECK_INT(hosts[1].ready_ns, 400 + 500);
+    CHECK_INT(hosts[1].runnable_ns, 400 + 500);
     CHECK_INT(hosts[1].crowded_ns, 500);
     const struct wall_totals *totals = wall_totals(wall);
-    CHECK_INT(totals->ready_ns, 100);
+    CHECK_INT(totals->runnable_ns, 100);
     CHECK_INT(totals->starved_ns, 400); /* on the first, also while the second runs */
     CHECK_INT(totals->contended_ns, 400);
     CHECK_INT(totals->full_ns, 0);

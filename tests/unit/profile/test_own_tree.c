@@ -74,7 +74,7 @@ static void check_node(const struct own_node *node, uint32_t depth, const char *
                                             : code_purpose_name(node->purpose),
               name);
     CHECK_INT(node->depth, depth);
-    CHECK_INT(node->total.cpu_ns + node->total.ready_ns + node->total.waiting_ns, total_ns);
+    CHECK_INT(node->total.cpu_ns + node->total.runnable_ns + node->total.blocked_ns, total_ns);
 }
 
 TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
@@ -98,7 +98,7 @@ TEST(libraries_are_folded_to_what_own_code_calls_and_waits_are_leaves)
     check_node(&nodes[0], 0, "main", 4560);
     check_node(&nodes[1], 1, "default", 4200);
     CHECK_INT(nodes[1].self.cpu_ns, 200);
-    CHECK_INT(nodes[1].self.ready_ns, 1000);
+    CHECK_INT(nodes[1].self.runnable_ns, 1000);
     check_node(&nodes[2], 2, "sleep", 3000);
     check_node(&nodes[3], 1, "dumps", 300);
     check_node(&nodes[4], 1, "imports", 50);

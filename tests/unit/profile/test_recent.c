@@ -75,7 +75,7 @@ static int add_times(void *context, const struct own_moment *moment, const struc
     struct own_times *sum = context;
     (void)moment;
     sum->cpu_ns += times->cpu_ns;
-    sum->waiting_ns += times->waiting_ns;
+    sum->blocked_ns += times->blocked_ns;
     sum->sample_count += times->sample_count;
     return 0;
 }
@@ -109,9 +109,9 @@ TEST(waits_are_cut_at_the_edges)
 {
     begin();
     off(1 * S, 4 * S, 0);
-    CHECK_INT(sum_of(2 * S, 3 * S, false, NULL).waiting_ns, 1 * S);
-    CHECK_INT(sum_of(0, 2 * S, false, NULL).waiting_ns, 1 * S);
-    CHECK_INT(sum_of(4 * S, 9 * S, false, NULL).waiting_ns, 0);
+    CHECK_INT(sum_of(2 * S, 3 * S, false, NULL).blocked_ns, 1 * S);
+    CHECK_INT(sum_of(0, 2 * S, false, NULL).blocked_ns, 1 * S);
+    CHECK_INT(sum_of(4 * S, 9 * S, false, NULL).blocked_ns, 0);
     end();
 }
 
@@ -120,14 +120,14 @@ TEST(a_wait_that_goes_on_lasts_to_the_end_of_the_window)
     begin();
     recent_renew(recent, at(2 * S));
     off(1 * S, 2 * S, SAMPLE_UNFINISHED);
-    CHECK_INT(sum_of(0, 5 * S, false, NULL).waiting_ns, 4 * S);
-    CHECK_INT(sum_of(0, 5 * S, true, NULL).waiting_ns, 4 * S);
+    CHECK_INT(sum_of(0, 5 * S, false, NULL).blocked_ns, 4 * S);
+    CHECK_INT(sum_of(0, 5 * S, true, NULL).blocked_ns, 4 * S);
     recent_renew(recent, at(3 * S));
     off(1 * S, 3 * S, SAMPLE_UNFINISHED);
-    CHECK_INT(sum_of(0, 5 * S, false, NULL).waiting_ns, 4 * S);
+    CHECK_INT(sum_of(0, 5 * S, false, NULL).blocked_ns, 4 * S);
     off(1 * S, 4 * S, 0); /* it ended */
-    CHECK_INT(sum_of(0, 5 * S, false, NULL).waiting_ns, 3 * S);
-    CHECK_INT(sum_of(0, 5 * S, true, NULL).waiting_ns, 3 * S);
+    CHECK_INT(sum_of(0, 5 * S, false, NULL).blocked_ns, 3 * S);
+    CHECK_INT(sum_of(0, 5 * S, true, NULL).blocked_ns, 3 * S);
     end();
 }
 
@@ -137,9 +137,9 @@ TEST(one_that_is_told_no_more_has_ended)
     recent_renew(recent, at(2 * S));
     off(1 * S, 2 * S, SAMPLE_UNFINISHED);
     recent_renew(recent, at(3 * S)); /* the next report is in progress */
-    CHECK_INT(sum_of(0, 3 * S, false, NULL).waiting_ns, 2 * S);
+    CHECK_INT(sum_of(0, 3 * S, false, NULL).blocked_ns, 2 * S);
     recent_renew(recent, at(4 * S));
-    CHECK_INT(sum_of(0, 4 * S, false, NULL).waiting_ns, 0);
+    CHECK_INT(sum_of(0, 4 * S, false, NULL).blocked_ns, 0);
     end();
 }
 
@@ -172,7 +172,7 @@ TEST(a_reset_begins_anew_in_the_middle_of_a_wait)
     run(1 * S, stacks[0], 10 * MS);
     CHECK_INT(recent_reset(recent, at(2 * S)), 0);
     off(1 * S, 5 * S, 0);
-    CHECK_INT(sum_of(2 * S, 9 * S, true, NULL).waiting_ns, 3 * S);
+    CHECK_INT(sum_of(2 * S, 9 * S, true, NULL).blocked_ns, 3 * S);
     CHECK_INT(sum_of(2 * S, 9 * S, true, NULL).cpu_ns, 0);
     CHECK_INT(recent_reset_ns(recent), at(2 * S));
     end();
@@ -197,11 +197,11 @@ TEST(a_wait_that_ends_during_a_hold_stays_in_the_sums)
     recent_renew(recent, at(2 * S));
     off(1 * S, 2 * S, SAMPLE_UNFINISHED);
     CHECK_INT(recent_hold(recent, true), 0);
-    CHECK_INT(sum_of(0, 2 * S, true, NULL).waiting_ns, 1 * S);
+    CHECK_INT(sum_of(0, 2 * S, true, NULL).blocked_ns, 1 * S);
     off(1 * S, 4 * S, 0);
-    CHECK_INT(sum_of(0, 2 * S, true, NULL).waiting_ns, 1 * S);
+    CHECK_INT(sum_of(0, 2 * S, true, NULL).blocked_ns, 1 * S);
     CHECK_INT(recent_hold(recent, false), 0);
-    CHECK_INT(sum_of(0, 9 * S, true, NULL).waiting_ns, 3 * S);
+    CHECK_INT(sum_of(0, 9 * S, true, NULL).blocked_ns, 3 * S);
     end();
 }
 
@@ -216,8 +216,8 @@ TEST(threads_that_are_not_wanted_are_left_out)
     begin();
     run(1 * S, stacks[0], 10 * MS);
     off(1 * S, 2 * S, 0);
-    CHECK_INT(sum_of(0, 9 * S, false, is_first).waiting_ns, 0);
-    CHECK_INT(sum_of(0, 9 * S, true, is_first).waiting_ns, 0);
+    CHECK_INT(sum_of(0, 9 * S, false, is_first).blocked_ns, 0);
+    CHECK_INT(sum_of(0, 9 * S, true, is_first).blocked_ns, 0);
     CHECK_INT(sum_of(0, 9 * S, true, is_first).cpu_ns, 10 * MS);
     end();
 }

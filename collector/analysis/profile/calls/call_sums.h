@@ -40,7 +40,7 @@ struct call_sampled {
 
 /* Times of samples and stretches. */
 struct call_times {
-    uint64_t cpu_ns, samples, ready_ns, blocked_ns;
+    uint64_t cpu_ns, samples, runnable_ns, blocked_ns;
 };
 
 /* Those at a stack. */

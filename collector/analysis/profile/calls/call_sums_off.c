@@ -41,7 +41,7 @@ int calls_see(struct calls *calls, const struct sample *sample)
         return 0;
     }
     const struct off_share off = sample_off_share(sets, sample);
-    seen->times.ready_ns += off.runnable_ns;
+    seen->times.runnable_ns += off.runnable_ns;
     seen->times.blocked_ns += off.blocked_ns;
     return 0;
 }
@@ -66,7 +66,7 @@ static void add_times(struct call_times *sum, const struct call_times *times)
 {
     sum->cpu_ns += times->cpu_ns;
     sum->samples += times->samples;
-    sum->ready_ns += times->ready_ns;
+    sum->runnable_ns += times->runnable_ns;
     sum->blocked_ns += times->blocked_ns;
 }
 
@@ -98,7 +98,7 @@ static double difference(const struct off_state *state, size_t index)
 {
     const struct call_function *function = &state->calls->functions.items[index];
     const struct call_times *times = &state->times[index];
-    double sampled = (double)(times->cpu_ns + times->ready_ns + times->blocked_ns);
+    double sampled = (double)(times->cpu_ns + times->runnable_ns + times->blocked_ns);
     double missing = (double)function->sum.own_ns - sampled;
     double beyond = (missing < 0 ? -missing : missing) - 3 * state->period_ns;
     bool is_chance = beyond <= 0 || beyond * beyond <= 9 * (double)times->cpu_ns * state->period_ns;
@@ -116,7 +116,7 @@ static void find_share(struct off_state *state)
     if (all.samples == 0 || all.cpu_ns == 0)
         return;
     state->period_ns = (double)all.cpu_ns / (double)all.samples;
-    state->share = (double)all.ready_ns / ((double)all.ready_ns + (double)all.cpu_ns);
+    state->share = (double)all.runnable_ns / ((double)all.runnable_ns + (double)all.cpu_ns);
     for (size_t i = 0; i < calls->functions.count; i++) {
         bool summed = is_summed(&calls->functions.items[i]);
         double moved = summed ? difference(state, i) : 0;
@@ -131,7 +131,7 @@ static void set_off(const struct off_state *state, size_t index)
     const struct call_times *times = &state->times[index];
     double moved = state->share > 0 ? difference(state, index) * state->share : 0;
     moved *= moved > 0 ? state->kept : 1;
-    double off_ns = (double)(times->ready_ns + times->blocked_ns) + moved;
+    double off_ns = (double)(times->runnable_ns + times->blocked_ns) + moved;
     function->off_moved = moved != 0;
     function->off_ns = off_ns < 0                              ? 0
                        : off_ns > (double)function->sum.own_ns ? function->sum.own_ns

@@ -167,7 +167,7 @@ void gpu_stats_keep(struct gpu_stats *work, uint32_t limit);
 struct gpu_host_place {
     uint32_t row;
     int32_t line; /* with most of the time: line_ns; 0: unknown */
-    uint64_t cpu_ns, ready_ns, waiting_ns, line_ns;
+    uint64_t cpu_ns, runnable_ns, blocked_ns, line_ns;
 };
 
 /* Valid after gpu_stats_find_sources. */

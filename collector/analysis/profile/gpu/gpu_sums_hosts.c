@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* State of a thread at a stack, stored in the low bits of a key beside its number. */
-enum host_state { HOST_WAITED, HOST_READY, HOST_RAN, HOST_STATES };
+enum host_state { HOST_BLOCKED, HOST_RUNNABLE, HOST_RAN, HOST_STATES };
 
 enum { HOST_STATE_BITS = 2, HOST_THREADS_MAX = 1 << 30 };
 
@@ -62,8 +62,9 @@ int gpu_hosts_take(struct gpu_stats *work, const struct sample *sample)
     struct off_share off = sample_off_share(sets, sample);
     int64_t woken_ns = sample->time_ns + (int64_t)off.blocked_ns;
     int64_t runs_ns = woken_ns + (int64_t)off.runnable_ns;
-    int error = keep(work, sample, HOST_WAITED, (struct gpu_interval){sample->time_ns, woken_ns});
-    return error ? error : keep(work, sample, HOST_READY, (struct gpu_interval){woken_ns, runs_ns});
+    int error = keep(work, sample, HOST_BLOCKED, (struct gpu_interval){sample->time_ns, woken_ns});
+    return error ? error
+                 : keep(work, sample, HOST_RUNNABLE, (struct gpu_interval){woken_ns, runs_ns});
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -92,7 +93,7 @@ static struct gpu_host_place *place_of(struct gpu_hosts *hosts, uint32_t row)
 
 static uint64_t time_of(const struct gpu_host_place *place)
 {
-    return place->cpu_ns + place->ready_ns + place->waiting_ns;
+    return place->cpu_ns + place->runnable_ns + place->blocked_ns;
 }
 
 static int longest_first(const void *left, const void *right)
@@ -120,8 +121,8 @@ static int add_list(struct gpu_stats *work, const struct own_time *own,
     struct gpu_host_place *place = time_ns ? place_of(hosts, row) : NULL;
     if (time_ns == 0 || !place)
         return time_ns == 0 ? 0 : -ENOMEM;
-    uint64_t *const times[HOST_STATES] = {[HOST_WAITED] = &place->waiting_ns,
-                                          [HOST_READY] = &place->ready_ns,
+    uint64_t *const times[HOST_STATES] = {[HOST_BLOCKED] = &place->blocked_ns,
+                                          [HOST_RUNNABLE] = &place->runnable_ns,
                                           [HOST_RAN] = &place->cpu_ns};
     unsigned state = list->process & ((1u << HOST_STATE_BITS) - 1);
     *times[state < HOST_STATES ? state : HOST_RAN] += time_ns;

@@ -71,9 +71,9 @@ void line_stats_add(struct line_stats *stats, const struct sample *sample)
     if (sample_role(sets, sample) != SAMPLE_ROLE_OFF_CPU)
         return;
     struct off_share off = sample_off_share(sets, sample);
-    sums->waiting_ns += off.blocked_ns;
+    sums->blocked_ns += off.blocked_ns;
     sums->waits += off.blocked_ns > 0;
-    sums->ready_ns += off.runnable_ns;
+    sums->runnable_ns += off.runnable_ns;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -144,9 +144,9 @@ static void add_self(struct line_sums *to, const struct line_sums *sums)
 {
     to->self_ns += sums->self_ns;
     to->count += sums->count;
-    to->waiting_ns += sums->waiting_ns;
+    to->blocked_ns += sums->blocked_ns;
     to->waits += sums->waits;
-    to->ready_ns += sums->ready_ns;
+    to->runnable_ns += sums->runnable_ns;
 }
 
 static void add_total(struct line_stats *stats, uint32_t row, uint32_t stack, uint64_t time_ns)
@@ -187,8 +187,8 @@ static int take_stack(struct line_stats *stats, uint32_t stack)
 static void add_times(struct own_times *to, const struct own_times *times)
 {
     to->cpu_ns += times->cpu_ns;
-    to->ready_ns += times->ready_ns;
-    to->waiting_ns += times->waiting_ns;
+    to->runnable_ns += times->runnable_ns;
+    to->blocked_ns += times->blocked_ns;
     to->sample_count += times->sample_count;
 }
 
@@ -228,7 +228,7 @@ static int most_first(const void *left, const void *right, void *context)
     if (order == 0 && !by_value)
         order = compare(line_time_ns(&a->own, waits), line_time_ns(&b->own, waits));
     if (order == 0 && !by_value)
-        order = compare(a->own.waiting_ns, b->own.waiting_ns);
+        order = compare(a->own.blocked_ns, b->own.blocked_ns);
     if (order == 0)
         order = compare(a->sums.self_ns, b->sums.self_ns);
     if (order == 0)
@@ -247,7 +247,7 @@ static int by_place(const void *left, const void *right)
 /* A stack at which a thread was only preempted has neither time nor waits. */
 static bool has_samples(const struct line_sums *sums)
 {
-    return sums->count > 0 || sums->waits > 0 || sums->ready_ns > 0;
+    return sums->count > 0 || sums->waits > 0 || sums->runnable_ns > 0;
 }
 
 /* Sorting the rows makes their `file_line` invalid; it is not used after that. */

@@ -17,8 +17,8 @@
 struct line_sums {
     uint64_t self_ns, count;    /* of samples that count for the line */
     uint64_t total_ns;          /* the line was anywhere on the stack; recursion counts once */
-    uint64_t waiting_ns, waits; /* its stretches off the CPU, until the thread was runnable */
-    uint64_t ready_ns;          /* and after that */
+    uint64_t blocked_ns, waits; /* its stretches off the CPU, until the thread was runnable */
+    uint64_t runnable_ns;       /* and after that */
 };
 
 /* A line of a function. */
@@ -57,7 +57,7 @@ const struct line_sums *line_stats_stack(const struct line_stats *stats, uint32_
 /* The time for comparing rows: CPU time, or with waits. */
 static inline uint64_t line_time_ns(const struct own_times *times, bool with_waits)
 {
-    return times->cpu_ns + (with_waits ? times->ready_ns + times->waiting_ns : 0);
+    return times->cpu_ns + (with_waits ? times->runnable_ns + times->blocked_ns : 0);
 }
 
 /* The lines of functions: own ones, then the others, the most time first (of a value other than CPU

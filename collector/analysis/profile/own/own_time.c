@@ -24,7 +24,7 @@ enum { OWN_ON_CPU = 15 };
 struct own_sum {
     uint32_t stack, thread; /* may be unknown to the trace */
     uint8_t reason;         /* enum wait_reason, or OWN_ON_CPU */
-    uint64_t count, time_ns, ready_ns, max_ns, unfinished;
+    uint64_t count, time_ns, runnable_ns, max_ns, unfinished;
     uint64_t gil_ns; /* part of CPU time holding the GIL */
 };
 
@@ -109,7 +109,7 @@ static void add(const struct own_sums *sums, const struct own_sum *sum, const ui
                 struct thread_sums *thread)
 {
     bool on_cpu = sum->reason == OWN_ON_CPU;
-    thread->all_ns += sum->time_ns + sum->ready_ns;
+    thread->all_ns += sum->time_ns + sum->runnable_ns;
     thread->cpu_ns += on_cpu ? sum->time_ns : 0;
     if (on_cpu)
         return;
@@ -289,7 +289,7 @@ int own_time_add(struct own_time *own, const struct sample *sample)
     time_ns += off.blocked_ns;
     sum->count += role == SAMPLE_ROLE_CPU || off.blocked_ns > 0;
     sum->time_ns += time_ns;
-    sum->ready_ns += off.runnable_ns;
+    sum->runnable_ns += off.runnable_ns;
     sum->max_ns = off.blocked_ns > sum->max_ns ? off.blocked_ns : sum->max_ns;
     sum->unfinished += off.blocked_ns > 0 && (sample->flags & SAMPLE_UNFINISHED);
     return 0;
@@ -307,7 +307,7 @@ int own_time_add_all(struct own_time *own, const struct own_time *other, own_tim
             return -ENOMEM;
         sum->count += from->count;
         sum->time_ns += from->time_ns;
-        sum->ready_ns += from->ready_ns;
+        sum->runnable_ns += from->runnable_ns;
         sum->gil_ns += from->gil_ns;
         sum->unfinished += from->unfinished;
         sum->max_ns = from->max_ns > sum->max_ns ? from->max_ns : sum->max_ns;
@@ -526,8 +526,8 @@ static struct own_times times_of(const struct own_sum *sum)
 {
     bool cpu = sum->reason == OWN_ON_CPU;
     return (struct own_times){.cpu_ns = cpu ? sum->time_ns : 0,
-                              .ready_ns = sum->ready_ns,
-                              .waiting_ns = cpu ? 0 : sum->time_ns,
+                              .runnable_ns = sum->runnable_ns,
+                              .blocked_ns = cpu ? 0 : sum->time_ns,
                               .gil_ns = sum->gil_ns,
                               .sample_count = cpu ? sum->count : 0};
 }
@@ -539,13 +539,13 @@ static void add_to_row(struct own_time *own, const struct own_sum *sum)
     struct own_times times = times_of(sum);
     row->cpu_ns += times.cpu_ns;
     row->sample_count += times.sample_count;
-    row->waiting_ns += times.waiting_ns;
+    row->blocked_ns += times.blocked_ns;
     row->wait_count += sum->reason == OWN_ON_CPU ? 0 : sum->count;
-    row->ready_ns += times.ready_ns;
+    row->runnable_ns += times.runnable_ns;
     totals->cpu_ns += times.cpu_ns;
     totals->sample_count += times.sample_count;
-    totals->waiting_ns += times.waiting_ns;
-    totals->ready_ns += times.ready_ns;
+    totals->blocked_ns += times.blocked_ns;
+    totals->runnable_ns += times.runnable_ns;
 }
 
 static int by_line(const void *left, const void *right)
@@ -581,7 +581,7 @@ static int find_lines(struct own_time *own)
     for (size_t i = 0; i < own->sums.count; i++) {
         const struct own_sum *sum = &own->sums.items[i];
         const struct place *place = &own->places[sum->stack];
-        uint64_t time_ns = is_idle(own, sum) ? 0 : sum->time_ns + sum->ready_ns;
+        uint64_t time_ns = is_idle(own, sum) ? 0 : sum->time_ns + sum->runnable_ns;
         lines[i] = (struct line_sum){place->row, place->line, time_ns};
     }
     qsort(lines, own->sums.count, sizeof(*lines), by_line);
@@ -613,9 +613,9 @@ static int add_wait(struct own_time *own, const struct own_sum *sum, struct map6
         found = map64_find(wait_by_key, key);
     }
     struct own_wait *wait = &own->waits.items[*found - 1];
-    wait->line = sum->time_ns > wait->waiting_ns ? place->line : wait->line;
+    wait->line = sum->time_ns > wait->blocked_ns ? place->line : wait->line;
     wait->count += sum->count;
-    wait->waiting_ns += sum->time_ns;
+    wait->blocked_ns += sum->time_ns;
     wait->max_ns = sum->max_ns > wait->max_ns ? sum->max_ns : wait->max_ns;
     wait->unfinished += sum->unfinished;
     return 0;
@@ -642,8 +642,8 @@ static int longest_first(const void *left, const void *right, void *own)
     const struct own_wait *a = left, *b = right;
     if (a->helper != b->helper)
         return a->helper ? 1 : -1;
-    if (a->waiting_ns != b->waiting_ns)
-        return a->waiting_ns < b->waiting_ns ? 1 : -1;
+    if (a->blocked_ns != b->blocked_ns)
+        return a->blocked_ns < b->blocked_ns ? 1 : -1;
     struct own_row a_row = row_of_wait(a), b_row = row_of_wait(b);
     int order = by_name(own, &a_row, &b_row);
     return order ? order : (int)a->kind - (int)b->kind;
@@ -661,7 +661,7 @@ static int add_up(struct own_time *own)
     for (size_t i = 0; i < own->sums.count && !error; i++) {
         const struct own_sum *sum = &own->sums.items[i];
         if (is_idle(own, sum))
-            own->totals.idle_ns += sum->time_ns + sum->ready_ns;
+            own->totals.idle_ns += sum->time_ns + sum->runnable_ns;
         else
             add_to_row(own, sum);
         if (sum->reason != OWN_ON_CPU && sum->time_ns > 0)
@@ -685,16 +685,16 @@ static void sum_purposes(struct own_time *own)
  * of it: then no other level has a hotter function. */
 static bool has_enough(const struct own_time *own)
 {
-    uint64_t cpu_ns = 0, waiting_ns = 0, purpose_ns = 0;
+    uint64_t cpu_ns = 0, blocked_ns = 0, purpose_ns = 0;
     for (size_t i = 0; i < own->rows.count; i++) {
         const struct own_row *row = &own->rows.items[i];
         purpose_ns += row->purpose && row->purpose != PURPOSE_LAUNCH ? row->cpu_ns : 0;
         cpu_ns += row->label ? row->cpu_ns : 0;
-        waiting_ns += row->label ? row->waiting_ns : 0;
+        blocked_ns += row->label ? row->blocked_ns : 0;
     }
     if (purpose_ns * 2 > own->totals.cpu_ns)
         return true;
-    return (cpu_ns + waiting_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.waiting_ns;
+    return (cpu_ns + blocked_ns) * OWN_PART >= own->totals.cpu_ns + own->totals.blocked_ns;
 }
 
 int own_time_finish(struct own_time *own)
@@ -753,7 +753,7 @@ const struct own_row *own_time_row(const struct own_time *own, uint32_t row)
 
 static uint64_t wall_of(const struct own_row *row)
 {
-    return row->cpu_ns + row->ready_ns + row->waiting_ns;
+    return row->cpu_ns + row->runnable_ns + row->blocked_ns;
 }
 
 struct row_order {

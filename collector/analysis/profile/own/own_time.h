@@ -23,7 +23,7 @@ struct own_row {
     uint32_t program; /* the file of the program or library: string; 0: unknown */
     int32_t line;     /* with most of its time; 0: unknown */
     uint64_t cpu_ns, sample_count;
-    uint64_t ready_ns, waiting_ns, wait_count;
+    uint64_t runnable_ns, blocked_ns, wait_count;
 };
 
 /* Waits of one cause at one place. */
@@ -34,12 +34,12 @@ struct own_wait {
     uint8_t kind;   /* enum wait_kind */
     bool helper;    /* of helper threads: not part of any row */
     int32_t line;
-    uint64_t count, waiting_ns, max_ns;
+    uint64_t count, blocked_ns, max_ns;
     uint64_t unfinished; /* part of count: still waiting at the end */
 };
 
 struct own_totals {
-    uint64_t cpu_ns, sample_count, ready_ns, waiting_ns; /* sums over the rows */
+    uint64_t cpu_ns, sample_count, runnable_ns, blocked_ns; /* sums over the rows */
     uint64_t idle_ns;    /* waits of helpers, not part of the rows */
     uint32_t busy_count; /* threads with at least a twentieth of the busiest thread's CPU time */
     enum own_level level;
@@ -48,7 +48,7 @@ struct own_totals {
 
 /* The time of a thread at a stack. */
 struct own_times {
-    uint64_t cpu_ns, ready_ns, waiting_ns, sample_count;
+    uint64_t cpu_ns, runnable_ns, blocked_ns, sample_count;
     uint64_t gil_ns; /* part of the CPU time holding the GIL */
 };
 

@@ -151,8 +151,8 @@ static int find_places(struct own_tree *tree)
 static void add_times(struct own_times *sum, const struct own_times *times)
 {
     sum->cpu_ns += times->cpu_ns;
-    sum->ready_ns += times->ready_ns;
-    sum->waiting_ns += times->waiting_ns;
+    sum->runnable_ns += times->runnable_ns;
+    sum->blocked_ns += times->blocked_ns;
     sum->sample_count += times->sample_count;
 }
 
@@ -165,12 +165,12 @@ static int take_times(void *context, const struct own_moment *moment, const stru
         node = child_of(tree, node,
                         (struct own_node){.purpose = place->purpose, .reason = OWN_NODE_RUNS});
     uint32_t wait = node;
-    if (node != 0 && moment->reason < WAIT_REASON_COUNT && times->waiting_ns > 0)
+    if (node != 0 && moment->reason < WAIT_REASON_COUNT && times->blocked_ns > 0)
         wait = child_of(tree, node, (struct own_node){.reason = (uint8_t)moment->reason});
     if (node == 0 || wait == 0)
         return -ENOMEM;
-    struct own_times self = *times, waits = {.waiting_ns = times->waiting_ns};
-    self.waiting_ns = 0;
+    struct own_times self = *times, waits = {.blocked_ns = times->blocked_ns};
+    self.blocked_ns = 0;
     add_times(&tree->nodes.items[node].self, &self);
     add_times(&tree->nodes.items[wait].self, &waits);
     return 0;
@@ -190,12 +190,12 @@ static void sum_up(struct own_tree *tree)
 
 static uint64_t value_of(const struct own_tree *tree, const struct own_times *times)
 {
-    return times->cpu_ns + (tree->by_wall ? times->ready_ns + times->waiting_ns : 0);
+    return times->cpu_ns + (tree->by_wall ? times->runnable_ns + times->blocked_ns : 0);
 }
 
 static uint64_t any_of(const struct own_times *times)
 {
-    return times->cpu_ns + times->ready_ns + times->waiting_ns;
+    return times->cpu_ns + times->runnable_ns + times->blocked_ns;
 }
 
 /* Groups siblings, the smallest first. */

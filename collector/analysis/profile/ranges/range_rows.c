@@ -207,8 +207,8 @@ void range_add_duration(struct range_stats *stats, struct range_row *row,
 struct range_duration range_duration_of(const struct item *span)
 {
     uint64_t duration = range_length_ns(span);
-    uint64_t ready_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
-    return (struct range_duration){duration, ready_ns < duration ? ready_ns : 0};
+    uint64_t runnable_ns = span->off.runnable_ns > 0 ? (uint64_t)span->off.runnable_ns : 0;
+    return (struct range_duration){duration, runnable_ns < duration ? runnable_ns : 0};
 }
 
 void range_add_part(struct range_row *row, const struct item *span)

@@ -73,7 +73,7 @@ static int close_piece(struct thread_path *path, const struct item *span,
     struct range_piece whole = *piece;
     if (span->ranges < path->before.count) {
         whole.duration.duration_ns += path->before.items[span->ranges].duration_ns;
-        whole.duration.ready_ns += path->before.items[span->ranges].ready_ns;
+        whole.duration.runnable_ns += path->before.items[span->ranges].runnable_ns;
         path->before.count = span->ranges;
     }
     return vec_push(&path->closed, whole);

@@ -134,7 +134,7 @@ uint64_t range_stats_quantile(const struct range_stats *stats, uint32_t index, d
 
 struct range_duration {
     uint64_t duration_ns;
-    uint64_t ready_ns; /* part of it, as far as known, in which the thread was runnable without a
+    uint64_t runnable_ns; /* part of it, as far as known, in which the thread was runnable without a
                           processor */
 };
 

@@ -14,7 +14,7 @@
 
 /* Changes of state of all threads in order of time. */
 
-/* A stretch off the CPU: blocked until `wake_ns`, then ready. */
+/* A stretch off the CPU: blocked until `wake_ns`, then runnable. */
 struct stretch {
     int64_t begin_ns, wake_ns, end_ns;
     uint32_t thread, stack;
@@ -25,12 +25,12 @@ struct stretch {
  * time. */
 struct interval {
     int64_t begin_ns, end_ns;
-    uint64_t blocked_ns, ready_ns;
+    uint64_t blocked_ns, runnable_ns;
     uint32_t thread;
     double part; /* part of the time outside of its stretches in which it ran */
 };
 
-enum state { ABSENT = 0, RUNNING, BLOCKED, READY, PART_BEGINS, PART_ENDS };
+enum state { ABSENT = 0, RUNNING, BLOCKED, RUNNABLE, PART_BEGINS, PART_ENDS };
 
 /* A thread enters a state. At equal times, the smaller `order` is first. */
 struct change {
@@ -100,8 +100,8 @@ static int add_change(struct wall_threads *threads, int64_t time_ns, uint32_t th
 {
     /* Order at equal times: a thread runs between a wait and the next one; its start is first, its
      * end last. */
-    static const uint8_t orders[] = {[ABSENT] = 6, [RUNNING] = 3,   [BLOCKED] = 4,
-                                     [READY] = 5,  [PART_ENDS] = 1, [PART_BEGINS] = 2};
+    static const uint8_t orders[] = {[ABSENT] = 6,   [RUNNING] = 3,   [BLOCKED] = 4,
+                                     [RUNNABLE] = 5, [PART_ENDS] = 1, [PART_BEGINS] = 2};
     struct change change = {.time_ns = time_ns,
                             .thread = thread,
                             .stretch = (uint32_t)stretch,
@@ -155,7 +155,7 @@ static int add_stretches(struct wall_threads *threads)
         if (stretch->wake_ns > stretch->begin_ns)
             error = add_change(threads, stretch->begin_ns, thread, BLOCKED, i + 1);
         if (!error && stretch->end_ns > stretch->wake_ns)
-            error = add_change(threads, stretch->wake_ns, thread, READY, 0);
+            error = add_change(threads, stretch->wake_ns, thread, RUNNABLE, 0);
         if (!error && stretch->end_ns < threads->lives[thread].end_ns)
             error = add_change(threads, stretch->end_ns, thread, RUNNING, 0);
     }
@@ -217,7 +217,7 @@ static int add_intervals(struct wall_threads *threads)
     for (size_t i = 0; i < threads->intervals.count && !error; i++) {
         struct interval *interval = &threads->intervals.items[i];
         double outside = (double)outside_of_stretches(threads, interval, &at);
-        double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
+        double waits = (double)interval->blocked_ns + (double)interval->runnable_ns;
         interval->part = waits < outside ? 1 - waits / outside : 0;
         error = add_change(threads, interval->begin_ns, interval->thread, PART_BEGINS, i + 1);
         if (!error)
@@ -264,7 +264,7 @@ struct now {
 struct host_now {
     struct wall_host known;
     int64_t since_ns; /* time of the latest change */
-    uint32_t running, ready, partly;
+    uint32_t running, runnable, partly;
     double partly_sum;
 };
 
@@ -277,16 +277,16 @@ struct wall {
     struct host_now *hosts;        /* by ordinal */
     struct wall_host *host_totals; /* busiest first */
     uint32_t host_count;
-    uint32_t contended_hosts; /* hosts with a ready thread that no crowd explains */
-    uint32_t starved_hosts;   /* hosts with a ready thread but no running one */
+    uint32_t contended_hosts; /* hosts with a runnable thread that no crowd explains */
+    uint32_t starved_hosts;   /* hosts with a runnable thread but no running one */
     uint32_t outside;         /* 1 + the first thread that waits for something outside; 0: empty */
-    uint32_t running, ready, present;
-    uint64_t able_sum; /* sum of the ordinals of threads that run or are ready; of a single one, its
-                          ordinal */
+    uint32_t running, runnable, present;
+    uint64_t able_sum; /* sum of the ordinals of threads that run or are runnable; of a single one,
+                          its ordinal */
     uint32_t partly;   /* part of running: in an interval with short waits */
     /* Over these: log of the part of the time in which all wait, sum of the parts in which they
-     * run, and sum of the ready parts of their short waits. */
-    double partly_log, partly_sum, partly_ready;
+     * run, and sum of the runnable parts of their short waits. */
+    double partly_log, partly_sum, partly_runnable;
     struct wall_totals totals;
 };
 
@@ -345,7 +345,7 @@ static int add_interval(struct wall *wall, const struct sample *sample)
     struct interval interval = {.begin_ns = sample->time_ns,
                                 .end_ns = sample->end_ns,
                                 .blocked_ns = off.blocked_ns,
-                                .ready_ns = off.runnable_ns,
+                                .runnable_ns = off.runnable_ns,
                                 .thread = sample->thread};
     if (interval.end_ns <= interval.begin_ns || wall->threads.intervals.count >= WALL_WAITS_MAX)
         return 0;
@@ -543,7 +543,7 @@ static struct host_now *host_of(struct wall *wall, uint32_t thread)
  * twice as many. Otherwise other programs use the processors. */
 static bool is_crowded(const struct host_now *host)
 {
-    uint32_t processors = host->known.processors, able = host->running + host->ready;
+    uint32_t processors = host->known.processors, able = host->running + host->runnable;
     return processors > 0 && able > processors &&
            (host->running >= processors || able >= 2 * processors);
 }
@@ -551,8 +551,8 @@ static bool is_crowded(const struct host_now *host)
 static void count_states(struct wall *wall, const struct host_now *host, int by)
 {
     bool crowded = is_crowded(host);
-    wall->contended_hosts += host->ready > 0 && !crowded ? by : 0;
-    wall->starved_hosts += host->ready > 0 && host->running == 0 ? by : 0;
+    wall->contended_hosts += host->runnable > 0 && !crowded ? by : 0;
+    wall->starved_hosts += host->runnable > 0 && host->running == 0 ? by : 0;
 }
 
 static void leave_host(struct wall *wall, struct host_now *host, int64_t now_ns)
@@ -560,7 +560,7 @@ static void leave_host(struct wall *wall, struct host_now *host, int64_t now_ns)
     uint64_t time_ns = (uint64_t)(now_ns - host->since_ns);
     double running = host->running - host->partly + host->partly_sum;
     host->known.busy_ns += (uint64_t)(running * (double)time_ns);
-    host->known.ready_ns += host->ready * time_ns;
+    host->known.runnable_ns += host->runnable * time_ns;
     host->known.crowded_ns += is_crowded(host) ? time_ns : 0;
     host->since_ns = now_ns;
     count_states(wall, host, -1);
@@ -601,12 +601,13 @@ static void pass_running(struct wall *wall, uint64_t time_ns)
     struct wall_totals *totals = &wall->totals;
     bool all_partly = wall->partly == wall->running;
     uint64_t idle_ns = all_partly ? (uint64_t)((double)time_ns * exp(wall->partly_log)) : 0;
-    uint64_t ready_ns = (uint64_t)((double)idle_ns * wall->partly_ready / (wall->partly + 1e-9));
+    uint64_t runnable_ns =
+        (uint64_t)((double)idle_ns * wall->partly_runnable / (wall->partly + 1e-9));
     idle_ns = idle_ns < time_ns ? idle_ns : time_ns;
-    ready_ns = ready_ns < idle_ns ? ready_ns : idle_ns;
+    runnable_ns = runnable_ns < idle_ns ? runnable_ns : idle_ns;
     totals->running_ns += time_ns - idle_ns;
-    totals->ready_ns += ready_ns;
-    totals->short_ns += idle_ns - ready_ns;
+    totals->runnable_ns += runnable_ns;
+    totals->short_ns += idle_ns - runnable_ns;
 }
 
 /* Lower bound of the part of the time with all processors in use: threads that run partly need not
@@ -626,7 +627,7 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     double whole = wall->running - wall->partly; /* threads without short waits */
     double running = whole + wall->partly_sum;
     totals->busy_ns += (uint64_t)(running * (double)time_ns);
-    uint32_t able = wall->running + wall->ready;
+    uint32_t able = wall->running + wall->runnable;
     if (able == 1) {
         totals->single_ns += time_ns;
         totals->alone_ns += wall->running ? time_ns : 0;
@@ -638,10 +639,10 @@ static int pass_time(struct wall *wall, uint64_t time_ns)
     if (wall->running > 0) {
         pass_running(wall, time_ns);
         totals->full_ns += (uint64_t)(full_part(wall, running) * (double)time_ns);
-    } else if (wall->ready > 0) {
-        totals->ready_ns += time_ns;
+    } else if (wall->runnable > 0) {
+        totals->runnable_ns += time_ns;
     } else if (wall->present > 0) {
-        totals->waiting_ns += time_ns;
+        totals->blocked_ns += time_ns;
         return add_wait(wall, time_ns);
     } else {
         totals->absent_ns += time_ns;
@@ -655,21 +656,21 @@ static void count_partly(struct wall *wall, struct host_now *host, const struct 
     if (now->state != RUNNING || now->interval == 0)
         return;
     const struct interval *interval = &wall->threads.intervals.items[now->interval - 1];
-    double waits = (double)interval->blocked_ns + (double)interval->ready_ns;
+    double waits = (double)interval->blocked_ns + (double)interval->runnable_ns;
     double rest = 1 - interval->part;
     wall->partly += (uint32_t)by;
     wall->partly_sum += by * interval->part;
     host->partly += (uint32_t)by;
     host->partly_sum = host->partly ? host->partly_sum + by * interval->part : 0;
     wall->partly_log += by * log(rest > 1e-9 ? rest : 1e-9);
-    wall->partly_ready += waits > 0 ? by * (double)interval->ready_ns / waits : 0;
+    wall->partly_runnable += waits > 0 ? by * (double)interval->runnable_ns / waits : 0;
     if (wall->partly == 0) /* clear rounding errors */
-        wall->partly_sum = wall->partly_log = wall->partly_ready = 0;
+        wall->partly_sum = wall->partly_log = wall->partly_runnable = 0;
 }
 
 static bool is_able(unsigned state)
 {
-    return state == RUNNING || state == READY;
+    return state == RUNNING || state == RUNNABLE;
 }
 
 static void change_state(struct wall *wall, struct host_now *host, const struct change *change)
@@ -684,11 +685,11 @@ static void change_state(struct wall *wall, struct host_now *host, const struct 
     if (is_able(change->state) != is_able(now->state))
         wall->able_sum += is_able(change->state) ? change->thread : -(uint64_t)change->thread;
     int running = (change->state == RUNNING) - (now->state == RUNNING);
-    int ready = (change->state == READY) - (now->state == READY);
+    int runnable = (change->state == RUNNABLE) - (now->state == RUNNABLE);
     wall->running += (uint32_t)running;
-    wall->ready += (uint32_t)ready;
+    wall->runnable += (uint32_t)runnable;
     host->running += (uint32_t)running;
-    host->ready += (uint32_t)ready;
+    host->runnable += (uint32_t)runnable;
     wall->present += (change->state != ABSENT) - (now->state != ABSENT);
     if (now->state == BLOCKED)
         unlist_outside(wall, change->thread);

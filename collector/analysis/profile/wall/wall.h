@@ -19,7 +19,7 @@ enum { WALL_WAITS_MAX = 1 << 20 };
 struct wall_totals {
     int64_t begin_ns, end_ns;
     uint64_t wall_ns; /* sum of the following: */
-    uint64_t running_ns, ready_ns, waiting_ns;
+    uint64_t running_ns, runnable_ns, blocked_ns;
     uint64_t short_ns;     /* waiting, in waits too short to be recorded with their place */
     uint64_t absent_ns;    /* before the first thread, or after the last */
     uint64_t full_ns;      /* part of running: on all processors of all hosts, a lower bound */
@@ -36,12 +36,12 @@ struct wall_totals {
 
 /* Use of one host's processors by its threads. */
 struct wall_host {
-    uint32_t host;       /* ordinal */
-    uint32_t processors; /* 0: unknown */
-    uint64_t busy_ns;    /* sum over its threads: running */
-    uint64_t ready_ns;   /* sum over its threads: ready */
-    uint64_t crowded_ns; /* more threads able to run than processors, and all of these in use by
-                            them, or twice as many threads */
+    uint32_t host;        /* ordinal */
+    uint32_t processors;  /* 0: unknown */
+    uint64_t busy_ns;     /* sum over its threads: running */
+    uint64_t runnable_ns; /* sum over its threads: ready */
+    uint64_t crowded_ns;  /* more threads able to run than processors, and all of these in use by
+                             them, or twice as many threads */
 };
 
 /* A wait that held up the program while no thread ran: a cause in one place. */
