@@ -6,6 +6,7 @@
 there; the other commands fail with 1, or 2 for a wrong command line."""
 
 import contextlib
+import mmap
 import os
 import resource
 import struct
@@ -230,11 +231,15 @@ def foreign_wake(home, generation, last, major, minor):
 
 @case
 def another_version_of_the_wake_page(home):
+    """It is refused while a process maps it, and replaced if it is left over."""
     for other in OTHERS:
         page = foreign_wake(home, 0, *other)
-        refused(home, home.record(*touch(home)), 125, "another version of annot uses it")
+        with open(home.directory / "wake", "rb") as file:
+            with mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ):
+                refused(home, home.record(*touch(home)), 125, "another version of annot uses it")
         equal((home.directory / "wake").read_bytes(), page, "the page of the other version")
-    home.left = {"wake"}
+        result = home.record(program("emit_shapes"), "underflow").ok()
+        equal(len(home.dump(result.path).whole().events), 8, "events")
 
 
 @case

@@ -209,45 +209,6 @@ static uint64_t read_last(int fd)
     return file_read_at(fd, &last, sizeof(last), at) == sizeof(last) ? last : 0;
 }
 
-static int64_t wake(struct directory *directory, bool last)
-{
-    int fd = open_wake(directory, directory->foreign ? 0 : O_CREAT);
-    if (fd < 0)
-        return fd;
-    int64_t result = fill_wake(fd, directory->made);
-    if (result == 0)
-        fill_refusals(fd);
-    struct wake_change change = {.wake = MAP_FAILED};
-    if (result == 0) {
-        change.wake = mmap(NULL, sizeof(*change.wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        result = change.wake == MAP_FAILED ? -errno : 0;
-    }
-    if (result == 0) {
-        const struct guard_range range = {change.wake, sizeof(*change.wake)};
-        /* Counted under the lock: the last of two sessions that end at once finds zero live ones.
-         * If counting fails (no memory, no descriptor), programs check themselves. */
-        change.open = last || session_count_live(directory) != 0;
-        result = guard_install();
-        if (result == 0)
-            session_note_leaving(directory, read_last(fd) + 1);
-        result = result == 0 ? guard_call(&range, store_generation, &change) : result;
-        result = result == 0 ? change.generation : result;
-        munmap(change.wake, sizeof(*change.wake));
-    }
-    close(fd);
-    return result;
-}
-
-int64_t directory_wake(struct directory *directory)
-{
-    return wake(directory, false);
-}
-
-int64_t directory_wake_last(struct directory *directory)
-{
-    return wake(directory, true);
-}
-
 struct mapping {
     dev_t device;
     ino_t inode;
@@ -286,6 +247,82 @@ static bool is_bare(const struct directory *directory)
     if (stream)
         closedir(stream);
     return bare;
+}
+
+/* True for the wake page and for sessions of this version. */
+static bool is_ours(const struct directory *directory, const char *name)
+{
+    uint64_t magic = 0;
+    if (name[0] == '.' || strcmp(name, ANNOT_WAKE_NAME) == 0)
+        return true;
+    int fd = openat(directory->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool read = fd >= 0 && pread(fd, &magic, sizeof(magic), 0) == (ssize_t)sizeof(magic);
+    if (fd >= 0)
+        close(fd);
+    return read && magic == ANNOT_SESSION_MAGIC;
+}
+
+/* True if the directory has no sessions and programs of another version. */
+static bool is_ours_alone(const struct directory *directory)
+{
+    DIR *stream = file_list_folder(directory->fd);
+    bool alone = stream != NULL;
+    for (const struct dirent *entry; alone && (entry = readdir(stream));)
+        alone = is_ours(directory, entry->d_name);
+    if (stream)
+        closedir(stream);
+    return alone;
+}
+
+/* Replaces the page of another version that is left over: no process maps it. Call with the
+ * lock. */
+static int renew_wake(const struct directory *directory, int fd)
+{
+    if (directory->foreign || !is_ours_alone(directory) ||
+        is_mapped(fd, clock_now_ns() + SEARCH_LOCKED_NS))
+        return -EPROTONOSUPPORT;
+    return ftruncate(fd, 0) == 0 ? fill_wake(fd, directory->made) : -errno;
+}
+
+static int64_t wake(struct directory *directory, bool last)
+{
+    int fd = open_wake(directory, directory->foreign ? 0 : O_CREAT);
+    if (fd < 0)
+        return fd;
+    int64_t result = fill_wake(fd, directory->made);
+    if (result == -EPROTONOSUPPORT)
+        result = renew_wake(directory, fd);
+    if (result == 0)
+        fill_refusals(fd);
+    struct wake_change change = {.wake = MAP_FAILED};
+    if (result == 0) {
+        change.wake = mmap(NULL, sizeof(*change.wake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        result = change.wake == MAP_FAILED ? -errno : 0;
+    }
+    if (result == 0) {
+        const struct guard_range range = {change.wake, sizeof(*change.wake)};
+        /* Counted under the lock: the last of two sessions that end at once finds zero live ones.
+         * If counting fails (no memory, no descriptor), programs check themselves. */
+        change.open = last || session_count_live(directory) != 0;
+        result = guard_install();
+        if (result == 0)
+            session_note_leaving(directory, read_last(fd) + 1);
+        result = result == 0 ? guard_call(&range, store_generation, &change) : result;
+        result = result == 0 ? change.generation : result;
+        munmap(change.wake, sizeof(*change.wake));
+    }
+    close(fd);
+    return result;
+}
+
+int64_t directory_wake(struct directory *directory)
+{
+    return wake(directory, false);
+}
+
+int64_t directory_wake_last(struct directory *directory)
+{
+    return wake(directory, true);
 }
 
 /* Checks without the lock, which starting programs wait for: most results need nothing further. */
