@@ -456,16 +456,24 @@ static const char *label_of(const struct short_table *spec, const struct table *
     return find_column(table, "label") >= 0 ? "label" : spec->label;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t find_order(const struct short_table *spec, const struct table *table,
                            struct table_row *row, struct order *order)
 {
     const char *size = size_of(spec, table);
-    uint64_t count = 0, columns = column_bit(table, size) | column_bit(table, spec->label);
+    const char *held = "held_bytes"; /* of memory: the larger of peak and end counts */
+    uint64_t count = 0, columns = column_bit(table, size) | column_bit(table, spec->label) |
+                                  column_bit(table, held);
     for (uint64_t i = 0; i < table->row_count; i++) {
         table_cells(table, i, columns, row);
         if (row->role == ROW_PLAIN && (spec->observed || !row->observed) &&
             !is_annot(cell_text(table, row, label_of(spec, table))))
-            order[count++] = (struct order){cell_count(table, row, size), i};
+            order[count++] = (struct order){
+                larger(cell_count(table, row, size), cell_count(table, row, held)), i};
     }
     if (count > 0)
         qsort(order, count, sizeof(*order), largest_first);

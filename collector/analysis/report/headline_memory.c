@@ -83,6 +83,18 @@ static void add_holders(const struct trace *trace, const struct heap_stats *heap
     }
 }
 
+/* True if a line holds much more at the end than at the peak. */
+static bool has_new_holder(const struct heap_stats *heap)
+{
+    const struct heap_row *rows;
+    uint32_t count = heap_stats_places(heap, &rows);
+    double least = (double)heap_stats_totals(heap)->sums.held * HOLDER_MIN / 100;
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++)
+        found |= rows[i].label && (double)(rows[i].held - rows[i].peak) >= least;
+    return found;
+}
+
 /* True if much is still held, and by others than at the peak, or by a killed process. */
 static bool names_end(const struct trace *trace, const struct heap_stats *heap)
 {
@@ -94,8 +106,7 @@ static bool names_end(const struct trace *trace, const struct heap_stats *heap)
         uint8_t end = trace_process_get(trace, processes[i].sums.process)->end;
         killed |= end == PROCESS_SIGNALED || end == PROCESS_VANISHED;
     }
-    return sums->held * 100 >= sums->peak * HOLDER_MIN &&
-           (killed || next_holder(heap, true, NULL) != next_holder(heap, false, NULL));
+    return sums->held * 100 >= sums->peak * HOLDER_MIN && (killed || has_new_holder(heap));
 }
 
 /* How the process ended whose memory is the last known. */
