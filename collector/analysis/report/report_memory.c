@@ -148,6 +148,13 @@ static int finish(struct report *report)
     return report->heap ? heap_stats_finish(report->heap) : 0;
 }
 
+/* Columns of estimates, which counted blocks do not have. */
+static bool is_estimate(size_t column)
+{
+    return column == PEAK_DEVIATION || column == HELD_DEVIATION || column == ALLOCATED_DEVIATION ||
+           column == TEMPORARY;
+}
+
 static int add_functions(struct report *report)
 {
     const struct heap_row *rows;
@@ -156,6 +163,8 @@ static int add_functions(struct report *report)
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
         struct table_column column = columns[i];
         column.whole = i == PEAK_SHARE ? (uint64_t)totals->sums.peak : 0;
+        if (totals->counted && is_estimate(i))
+            column.name = column.title = NULL;
         table_add_column(table, column);
     }
     table->limit = report->options.limit;
