@@ -21,7 +21,7 @@ OPTIONAL int clock_gettime(clockid_t clock, struct timespec *time);
 OPTIONAL int pthread_key_create(pthread_key_t *key, void (*destroy)(void *value));
 OPTIONAL int pthread_setspecific(pthread_key_t key, const void *value);
 
-enum { CALLERS = 256, FLUSH_BYTES = 1 << 16, BEAT_ALLOCATIONS = 1024, WAITS_MAX = 1000 };
+enum { CALLERS = 256, FLUSH_BYTES = 1 << 16, BEAT_ALLOCATIONS = 256, WAITS_MAX = 1000 };
 
 /* The place of a caller below a Python stack. */
 struct caller {

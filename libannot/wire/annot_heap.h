@@ -46,7 +46,7 @@ struct annot_heap {
     uint32_t python_version; /* of stacks with Python frames, PY_VERSION_HEX >> 16; 0: none */
     int64_t live, peak;      /* bytes */
     uint64_t peak_ns;        /* CLOCK_MONOTONIC, within some milliseconds; of a rising one: 0 */
-    uint64_t last_ns;        /* the same: of an allocation, none of the last 1,024 of each thread */
+    uint64_t last_ns;        /* the same: of an allocation, none of the last 256 of each thread */
     uint64_t inherited_frees, inherited_bytes; /* frees of blocks of the parent before the fork */
     uint64_t lost_blocks;                      /* not counted: no memory for the table of blocks */
     uint64_t unplaced_count;                   /* places that were not made for want of room */

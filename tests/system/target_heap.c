@@ -2,7 +2,7 @@
 /* Allocates and frees in a function that counts what it does, and prints the counts as JSON: a test
  * compares them with a recording.
  *
- *     target_heap churn THREADS TURNS | fork | hold SECONDS
+ *     target_heap churn THREADS TURNS | fork | hold SECONDS | brief THREADS
  *
  * hold -1: until it kills itself, at once. */
 #include <malloc.h>
@@ -202,6 +202,36 @@ static void hold(int seconds)
     sleep((unsigned)seconds);
 }
 
+/* ---- Short threads --------------------------------------------------------------------------- */
+
+static NAMED void allocate_some(struct block *blocks, int amount)
+{
+    for (int i = 0; i < amount; i++) {
+        blocks[i] = (struct block){get(1000), 1000};
+        count(1000);
+    }
+}
+
+static void *live_briefly(void *context)
+{
+    enum { AMOUNT = 20 };
+
+    struct block blocks[AMOUNT];
+    allocate_some(blocks, AMOUNT);
+    for (int i = 0; i < AMOUNT; i++)
+        release(&blocks[i]);
+    return context;
+}
+
+static void run_briefly(int threads)
+{
+    for (int i = 0; i < threads; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, live_briefly, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
 int main(int count_of, char **arguments)
 {
     const char *what = count_of > 1 ? arguments[1] : "";
@@ -210,6 +240,8 @@ int main(int count_of, char **arguments)
         churn((unsigned)atoi(arguments[2]));
     } else if (strcmp(what, "fork") == 0) {
         fork_some();
+    } else if (strcmp(what, "brief") == 0 && count_of == 3) {
+        run_briefly(atoi(arguments[2]));
     } else if (strcmp(what, "hold") == 0 && count_of == 3) {
         hold(atoi(arguments[2]));
     }

@@ -194,6 +194,31 @@ def a_program_with_addresssanitizers_shared_runtime_runs(home):
     record(home, binary, status=7)
 
 
+@case
+def processes_that_follow_each_other_do_not_add_up(home):
+    for options in (("--sampling", "none"), ()):
+        recording, _ = python(home, """
+import os, time
+def hold(n):
+    return [bytes(100_000) for _ in range(n)]
+kept = hold(500)
+for i in range(4):
+    if os.fork() == 0:
+        mine = hold(300)
+        os._exit(0)
+    os.wait()
+""", options=options)
+        peak = at_peak(home, recording, ["hold"])
+        check(800 * 100_033 <= peak <= 801 * 100_033 + 20_000,
+              f"{peak} bytes are held by the parent and one child")
+
+
+@case
+def twenty_thousand_short_threads_lose_nothing(home):
+    recording, out = record(home, program("target_heap"), "brief", "20000")
+    equal_to_truth(home, recording, json.loads(out), ["allocate_some"])
+
+
 # ---- Python ------------------------------------------------------------------------------------
 
 # Blocks of one function of objects of known size, and the list that holds them.

@@ -114,11 +114,11 @@ static int set_title(const struct report *report, struct table *table)
 {
     const struct heap_totals *totals = heap_stats_totals(report->heap);
     int64_t at_ns = trace_heap_window(report->trace)->at_ns;
-    int64_t begin_ns = report->facts.totals->begin_ns;
+    int64_t begin_ns = report->facts.totals->begin_ns, since_ns = totals->peak_ns - begin_ns;
     char size[NUMBER_TEXT_SIZE], time[NUMBER_TEXT_SIZE], title[256];
     struct text text = text_init(title, sizeof(title));
     text_format(&text, "memory: peak %s after %s", number_size((uint64_t)totals->sums.peak, size),
-                number_time_plain((uint64_t)(totals->peak_ns - begin_ns), time));
+                number_time_plain(since_ns > 0 ? (uint64_t)since_ns : 0, time));
     if (at_ns)
         text_format(&text, ", held %s after %s", number_size((uint64_t)totals->sums.held, size),
                     number_time_plain((uint64_t)(at_ns - begin_ns), time));

@@ -238,23 +238,27 @@ static bool has_ended(const struct heaps_file *file)
     return mapped == 0;
 }
 
-/* Without other sources of processes' ends. */
-static void report_end(const struct heaps *heaps, const struct heaps_file *file, int64_t now_ns)
-{
-    struct proc_stat stat;
-    const struct lives_task task = {.pid = file->pid, .start_ticks = file->start_ticks};
-    bool gone = file->pid && (proc_stat(file->pid, &stat) != 0 || stat.state == 'Z');
-    if (gone && heaps->options.lives)
-        lives_exit(heaps->options.lives, &task, now_ns, true, LIVES_STATUS_UNKNOWN);
-}
-
-/* The last sign of a program that was killed before a recovery. */
+/* The last sign of a program that has ended. */
 static int64_t last_sign(const struct heaps_file *file, int64_t now_ns)
 {
     const struct annot_heap *header = &file->header;
     uint64_t last_ns = header->peak_ns > header->last_ns ? header->peak_ns : header->last_ns;
     last_ns = last_ns > header->created_ns ? last_ns : header->created_ns;
     return last_ns < (uint64_t)now_ns ? (int64_t)last_ns : now_ns;
+}
+
+/* Without other sources of processes' ends, which are more precise: it is noticed late, and what
+ * others hold by then must not add up with what this process held. */
+static void report_end(const struct heaps *heaps, struct heaps_file *file, int64_t now_ns)
+{
+    (void)heaps_file_read(file);
+
+    struct proc_stat stat;
+    const struct lives_task task = {.pid = file->pid, .start_ticks = file->start_ticks};
+    bool gone = file->pid && (proc_stat(file->pid, &stat) != 0 || stat.state == 'Z');
+    if (gone && heaps->options.lives)
+        lives_exit(heaps->options.lives, &task, last_sign(file, now_ns), true,
+                   LIVES_STATUS_UNKNOWN);
 }
 
 /* Not after its end, as far as that is known: what it held then is gone. */

@@ -259,13 +259,16 @@ static bool is_consistent(const struct heaps_file *file, const struct annot_heap
            before->peak == after->peak && live <= after->peak + unsure;
 }
 
+/* The program's clock for it may be some milliseconds late. */
 static int64_t peak_time(const struct heaps_file *file, int64_t now_ns)
 {
+    int64_t created_ns = (int64_t)file->header.created_ns;
+    int64_t least_ns = file->progress.last_ns > created_ns ? file->progress.last_ns : created_ns;
     int64_t peak_ns = file->header.is_rising || file->header.peak_ns > INT64_MAX
                           ? now_ns - 2
                           : (int64_t)file->header.peak_ns;
-    if (peak_ns < file->progress.last_ns + 2)
-        peak_ns = file->progress.last_ns + 2;
+    if (peak_ns < least_ns + 2)
+        peak_ns = least_ns + 2;
     return least(peak_ns, now_ns - 2);
 }
 
@@ -301,6 +304,8 @@ int heaps_file_look(struct heaps_file *file, struct heaps_reading *reading, int6
         return 0;
     if (now_ns < file->progress.last_ns + 4)
         now_ns = file->progress.last_ns + 4;
+    if (now_ns < (int64_t)file->header.created_ns + 4)
+        now_ns = (int64_t)file->header.created_ns + 4;
     if (error == 0 && file->header.peak > file->progress.peak) {
         file->progress.peak = file->header.peak;
         error = record(file, reading, peak_time(file, now_ns), false);
