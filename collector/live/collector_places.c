@@ -363,7 +363,7 @@ static int take_in(struct places *places, const struct stranger *stranger,
 static bool has_note(int32_t pid)
 {
     char path[64];
-    struct elf_file *file;
+    struct elf_file *file = NULL;
     struct elf_section note;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

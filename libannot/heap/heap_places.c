@@ -371,7 +371,8 @@ static uint32_t make_text(const struct heap_text *text)
                                          .name_size = (uint16_t)text->name_size};
     memcpy(bytes, &head, sizeof(head));
     memcpy(bytes + sizeof(head), text->file, text->file_size);
-    memcpy(bytes + sizeof(head) + text->file_size, text->name, text->name_size);
+    if (text->name_size > 0)
+        memcpy(bytes + sizeof(head) + text->file_size, text->name, text->name_size);
     return at / 8;
 }
 

@@ -55,7 +55,7 @@ static inline uint32_t heap_shadow_load(heap_word *at)
 /* NULL: none, or an address that no process has. */
 static inline heap_word *heap_shadow_word(uintptr_t address)
 {
-    if (__builtin_expect(address >> HEAP_ADDRESS_BITS, 0))
+    if (__builtin_expect(address >> HEAP_ADDRESS_BITS != 0, 0))
         return NULL;
     heap_word *region =
         atomic_load_explicit(&heap_shadow_table[address >> HEAP_REGION_BITS], memory_order_acquire);

@@ -112,7 +112,7 @@ TEST(an_error_of_the_samples_is_passed_on)
         bool wanted = exporters[i]->wants & WANT_SAMPLES;
         source.next_samples = fail_read;
         int error = export_run(exporters[i], &job, NULL);
-        if (error != -ENOSYS) /* built without SQLite */
+        if (error != -ENOSYS && error != -ENODATA) /* built without SQLite; without memory */
             CHECK_INT(error, wanted ? -EIO : 0);
         out_stream_abandon(out);
     }
