@@ -42,7 +42,8 @@ const struct hint hint_table[] = {
      "annot record --gpu COMMAND records NVTX ranges and the work of GPUs; annot report shows "
      "both"},
     {NULL, "memray|tracemalloc|heaptrack|massif|filprofiler|memory-profiler|mprof",
-     "memory allocations are not recorded; annot report FILE reads memray's speedscope files"},
+     "annot record --memory COMMAND records memory; annot report FILE reads memray's speedscope "
+     "files"},
     {NULL, "strace|ltrace|offcputime",
      "annot record --off-cpu COMMAND records every wait and its reason, not each system call"},
     {NULL, "snakeviz|gprof2dot|tuna|kcachegrind", "annot html FILE writes a page of a recording"},

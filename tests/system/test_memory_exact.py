@@ -86,6 +86,16 @@ def four_threads_that_free_each_others_blocks_are_counted_alike(home):
 
 
 @case
+def a_difference_of_counts_is_sure(home):
+    recordings = []
+    for turns in ("20000", "22000"):
+        recording, _ = record(home, program("target_heap"), "churn", "1", turns)
+        recordings.append(recording.rename(home.work / f"{turns}.annot"))
+    done = home.annot("diff", *recordings, "--fail-if", "heap allocated > +5%")
+    check(b"FAILS" in done.out + done.err, f"the limit does not fail:\n{done.out.decode()}")
+
+
+@case
 def samples_of_time_and_memory_go_together(home):
     recording, out = record(home, program("target_heap"), "churn", "2", "100000", options=())
     equal_to_truth(home, recording, json.loads(out))

@@ -534,7 +534,9 @@ static int shown_column(const struct short_view *view, size_t column)
     for (unsigned i = 0; name && i < view->left_out; i++)
         if (strcmp(name, view->spec->optional[i]) == 0)
             return -1;
-    return name ? find_column(view->table, name) : -1;
+    int at = name ? find_column(view->table, name) : -1;
+    bool is_absent = at >= 0 && view->table->columns[at].rare && !view->table->columns[at].title;
+    return is_absent ? -1 : at;
 }
 
 static size_t room_for_names(const struct short_view *view)

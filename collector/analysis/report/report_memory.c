@@ -63,13 +63,12 @@ static const struct table_column columns[] = {
     [LABEL] = {.name = "label", .type = COLUMN_TEXT},
 };
 
-/* Counted blocks have no deviations, and no known lifetimes. */
+/* Counted blocks have no known lifetimes. */
 static void put_estimates(struct table_row *row, const struct heap_row *of,
                           const struct heap_totals *totals)
 {
-    if (totals->counted)
-        return;
-    row_count(row, TEMPORARY, of->temporary);
+    if (!totals->counted)
+        row_count(row, TEMPORARY, of->temporary);
     row_count(row, PEAK_DEVIATION, (uint64_t)sqrt(of->peak_variance));
     row_count(row, HELD_DEVIATION, (uint64_t)sqrt(of->held_variance));
     row_count(row, ALLOCATED_DEVIATION, (uint64_t)sqrt(of->allocated_variance));
@@ -148,11 +147,13 @@ static int finish(struct report *report)
     return report->heap ? heap_stats_finish(report->heap) : 0;
 }
 
-/* Columns of estimates, which counted blocks do not have. */
-static bool is_estimate(size_t column)
+/* Of counted blocks, programs get deviations of 0, and readers none. */
+static void hide_estimates(struct table_column *column, size_t index)
 {
-    return column == PEAK_DEVIATION || column == HELD_DEVIATION || column == ALLOCATED_DEVIATION ||
-           column == TEMPORARY;
+    if (index == PEAK_DEVIATION || index == HELD_DEVIATION || index == ALLOCATED_DEVIATION)
+        column->title = NULL;
+    if (index == TEMPORARY)
+        column->name = column->title = NULL;
 }
 
 static int add_functions(struct report *report)
@@ -163,8 +164,8 @@ static int add_functions(struct report *report)
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
         struct table_column column = columns[i];
         column.whole = i == PEAK_SHARE ? (uint64_t)totals->sums.peak : 0;
-        if (totals->counted && is_estimate(i))
-            column.name = column.title = NULL;
+        if (totals->counted)
+            hide_estimates(&column, i);
         table_add_column(table, column);
     }
     table->limit = report->options.limit;
@@ -210,8 +211,7 @@ static void fill_process(const struct table *table, uint64_t index, struct table
     row_count(row, OWN_PEAK_TIME, (uint64_t)(of->peak_ns > begin_ns ? of->peak_ns - begin_ns : 0));
     row_count(row, AT_PEAK, (uint64_t)of->sums.peak);
     row_count(row, LEFT, (uint64_t)of->sums.held);
-    if (!heap_stats_totals(report->heap)->counted)
-        row_count(row, LEFT_DEVIATION, (uint64_t)sqrt(of->sums.held_variance));
+    row_count(row, LEFT_DEVIATION, (uint64_t)sqrt(of->sums.held_variance));
     row_count(row, TOTAL, of->sums.allocated);
     if (!heap_stats_totals(report->heap)->counted)
         row_count(row, SOON, of->sums.temporary);
