@@ -138,24 +138,35 @@ static enum code_owner owner_of(struct heap_stats *stats, uint32_t label)
     return (enum code_owner)(stats->owners[label] - 1);
 }
 
-/* The frame that stands for the allocation; NULL: none. */
-static const struct frame *frame_of(struct heap_stats *stats, uint32_t stack)
+struct origin {
+    uint32_t label;
+    int32_t line;
+};
+
+/* The innermost own function; without one the innermost Python function, or native one. */
+static struct origin origin_of(struct heap_stats *stats, uint32_t stack)
 {
     const struct stacks *stacks = trace_stacks_get(stats->trace);
     const struct frame *python = NULL, *leaf = NULL;
+    bool by_annot = false;
     while (stack) {
         const struct stack *node = stacks_get_stack(stacks, stack);
         const struct frame *frame = stacks_get_frame(stacks, node->frame);
         enum code_owner owner = owner_of(stats, frame->label);
         if (owner == CODE_OWN)
-            return frame;
-        if (!python && frame->kind == FRAME_PYTHON)
+            return (struct origin){frame->label, frame->line};
+        if (!python && frame->kind == FRAME_PYTHON) {
             python = frame;
+            by_annot = owner == CODE_ANNOT;
+        }
         if (!leaf && owner != CODE_ANNOT)
             leaf = frame;
         stack = node->parent;
     }
-    return python ? python : leaf;
+    if (by_annot)
+        return (struct origin){0, HEAP_LINE_ANNOT};
+    const struct frame *found = python ? python : leaf;
+    return found ? (struct origin){found->label, found->line} : (struct origin){0};
 }
 
 static int add_row(struct heap_stats *stats, const struct heap_row *row)
@@ -173,9 +184,8 @@ static int add_row(struct heap_stats *stats, const struct heap_row *row)
 static int64_t row_of(struct heap_stats *stats, const struct sample *sample)
 {
     uint32_t process = trace_thread_get(stats->trace, sample->thread)->process;
-    const struct frame *frame = frame_of(stats, sample->stack);
-    const struct heap_row row = {
-        .process = process, .label = frame ? frame->label : 0, .line = frame ? frame->line : 0};
+    const struct origin origin = origin_of(stats, sample->stack);
+    const struct heap_row row = {.process = process, .label = origin.label, .line = origin.line};
     const struct wide_key *key = WIDE_KEY(process, row.label, (uint32_t)row.line);
     const uint64_t *found = wide_map_find(&stats->index, key);
     if (found)

@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { HEAP_LINE_ANNOT = -1 }; /* with label 0: allocated by annot in the program */
+
 struct heap_row {
     uint32_t process, label;     /* label 0: stack unknown */
     int32_t line;                /* of the allocation in that function; 0: unknown */

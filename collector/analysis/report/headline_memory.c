@@ -139,7 +139,7 @@ static void add_end(const struct trace *trace, const struct report_facts *facts,
     else if (count == 1)
         text_format(text, " Held %s: ", end_phrase(trace, processes[0].sums.process));
     else
-        text_format(text, " Held by %u processes when they ended: ", count);
+        text_format(text, " Held by all processes, each at its end: ");
     add_bytes(text, (uint64_t)totals->sums.held, totals->sums.held_variance);
     if (names_end(trace, facts->heap))
         add_holders(trace, facts->heap, true, text);

@@ -91,7 +91,9 @@ static void fill(const struct table *table, uint64_t index, struct table_row *ro
     const struct heap_totals *totals = heap_stats_totals(report->heap);
     char name[512], location[512] = "", process[512];
     snprintf(name, sizeof(name), totals->counted ? "(no function)" : "(stack not sampled)");
-    if (of->label) {
+    if (of->line == HEAP_LINE_ANNOT) {
+        snprintf(name, sizeof(name), "(annot)");
+    } else if (of->label) {
         code_name(report->trace, of->label, name, sizeof(name));
         code_location(report->trace, of->label, of->line, location, sizeof(location));
     }

@@ -143,6 +143,32 @@ TEST(peak_is_of_all_processes_and_held_of_each_at_its_end)
     maker_destroy(maker);
 }
 
+TEST(functions_of_annot_are_one_row_without_a_name)
+{
+    const char *file = "/usr/lib/python3/dist-packages/pyannot/observe/__init__.py";
+    const struct heap_row *rows;
+    make();
+    stacks[0] =
+        maker_stack(maker, 0, &(struct maker_frame){FRAME_PYTHON, "load", file, NULL, 9, 9, 0});
+    allocate(0, 10 * MS, 8 * MIB);
+    stacks[0] =
+        maker_stack(maker, 0, &(struct maker_frame){FRAME_PYTHON, "wait", file, NULL, 5, 5, 0});
+    allocate(0, 20 * MS, 4 * MIB);
+    stacks[0] = maker_stack(maker, stacks[1],
+                            &(struct maker_frame){FRAME_PYTHON, "wait", file, NULL, 5, 5, 0});
+    allocate(0, 30 * MS, 2 * MIB); /* called by an own function: its */
+    maker_finish(maker, 100 * MS);
+    struct heap_stats *stats = read_all();
+    CHECK_INT(heap_stats_rows(stats, &rows), 2);
+    CHECK_INT(rows[0].allocated, 12 * MIB);
+    CHECK_INT(rows[0].label, 0);
+    CHECK_INT(rows[0].line, HEAP_LINE_ANNOT);
+    CHECK_INT(rows[1].allocated, 2 * MIB);
+    CHECK(rows[1].label != 0);
+    heap_stats_destroy(stats);
+    maker_destroy(maker);
+}
+
 TEST(a_window_has_blocks_of_its_time_as_held_at_its_end)
 {
     make();
