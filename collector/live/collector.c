@@ -240,7 +240,8 @@ static int add_to_epoll(struct collector *collector, int fd)
 static int make_sampling(struct collector *collector, const struct collector_options *options)
 {
     struct sampling *sampling = &collector->sampling;
-    *sampling = (struct sampling){.writer = collector->writer, .clock = &collector->clock};
+    *sampling = (struct sampling){
+        .writer = collector->writer, .clock = &collector->clock, .heaps = collector->heaps};
     sampling->sink = collector->sink.samples ? &collector->sink : NULL;
     int error = sampling_init(sampling, options, collector->trace, collector->lives);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -7,6 +7,7 @@
 #include "collector_host.h"
 #include "collector_requests.h"
 #include "collector_writing.h"
+#include "heaps.h"
 #include "writer.h"
 
 #include "stacks.h"
@@ -35,6 +36,12 @@ static int take_ranges(void *context, const struct event_batch *batch)
                           : writing_add(sampling->writer, sampling->trace, batch);
 }
 
+static bool live_bytes(void *context, int32_t pid, int64_t *ret_bytes)
+{
+    const struct sampling *sampling = context;
+    return heaps_live(sampling->heaps, pid, ret_bytes);
+}
+
 static int64_t launch_ns(void *context, uint64_t time)
 {
     return clock_map_ns(context, time);
@@ -56,6 +63,8 @@ int sampling_init(struct sampling *sampling, const struct collector_options *opt
         .launch_context = sampling->clock,
         .launch_library = options->launch_library,
         .heap_library = options->heap_library,
+        .memory = options->heap_library || options->heap_exact,
+        .live_bytes = sampling->heaps ? live_bytes : NULL,
         .take_ranges = take_ranges,
         .range_budget = options->range_budget,
         .sink = take_samples,

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct heaps;
 struct lives;
 struct store_writer;
 struct trace;
@@ -23,6 +24,7 @@ struct sampling {
     struct store_writer *writer;       /* NULL: */
     const struct collector_sink *sink; /* receives them */
     struct clock_map *clock;           /* of the programs */
+    const struct heaps *heaps;         /* NULL: programs do not count their allocations */
     struct trace *trace;
     uint64_t sample_count, stretch_count;
     VEC(int32_t) waiting; /* pids, until the gate opens */

@@ -26,11 +26,11 @@ def log(held):
 """
 
 
-def record(home, text, *options, status=0, before=()):
+def record(home, text, *options, status=0, before=(), mode="--memory"):
     script = home.work / "program.py"
     script.write_text(LOG + text)
     recording = home.work / "memory.annot"
-    done = home.annot("record", "--memory", "--force", *options, "-o", recording, "--", *before,
+    done = home.annot("record", mode, "--force", *options, "-o", recording, "--", *before,
                       PYTHON, script, env={"ANNOT_PYTHON": "default"})
     if b"needs eBPF" in done.err:
         raise Skip("no eBPF here")
@@ -73,15 +73,14 @@ def check_log(found, log):
         check(abs(shown - rss) <= 2 * MIB, f"RSS {shown}, not {rss}")
 
 
-@case
-def live_bytes_and_rss_are_those_of_the_program_at_each_step(home):
+def check_steps(home, mode):
     recording, log = record(home, """
 for count in (20, 60, 40):
     kept += [b"x" * (1 << 20) for _ in range(count)]
     log(len(kept) << 20)
 del kept[30:]
 log(len(kept) << 20)
-""")
+""", mode=mode)
     found = counters(home, recording)
     check_log(found, log)
     pid = log[0][0]
@@ -89,6 +88,16 @@ log(len(kept) << 20)
     for name in ("heap live", "RSS", "RSS of files"):
         equal(found[pid, name][-1][1], 0, f"{name} after the end")
     check(0 < value_at(found[pid, "RSS of files"], log[0][1]) < 20 * MIB, "RSS of files")
+
+
+@case
+def live_bytes_and_rss_are_those_of_the_program_at_each_step(home):
+    check_steps(home, "--memory")
+
+
+@case
+def counted_live_bytes_are_those_of_the_program_at_each_step(home):
+    check_steps(home, "--memory=exact")
 
 
 @case

@@ -81,6 +81,22 @@ void heaps_destroy(struct heaps *heaps)
     free(heaps);
 }
 
+bool heaps_live(const struct heaps *heaps, int32_t pid, int64_t *ret_bytes)
+{
+    struct annot_heap header;
+    for (size_t i = 0; i < heaps->files.count; i++) {
+        const struct heaps_file *file = heaps->files.items[i];
+        if (file->pid != pid || file->process < 0 || file->ended_ns || file->finished)
+            continue;
+        if (pread(file->fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+            header.state != ANNOT_HEAP_COUNTS || header.live < 0)
+            return false;
+        *ret_bytes = header.live;
+        return true;
+    }
+    return false;
+}
+
 /* ---- The set --------------------------------------------------------------------------------- */
 
 enum { SET_FLAGS = SAMPLE_SET_HEAP | SAMPLE_SET_EXACT | SAMPLE_SET_INTERVAL };

@@ -43,6 +43,10 @@ int heaps_note(struct heaps *heaps, const struct sample *sample);
  * -errno of the sink, -ENOMEM. */
 int heaps_step(struct heaps *heaps, int64_t now_ns, uint64_t ticket);
 
+/* The live bytes of a running process now, without those that each thread keeps to itself (up to
+ * 64 KiB). False: it is not counted. */
+bool heaps_live(const struct heaps *heaps, int32_t pid, int64_t *ret_bytes);
+
 /* The last look at all processes; waits for names. 0 or -errno. */
 int heaps_finish(struct heaps *heaps, int64_t now_ns);
 

@@ -35,9 +35,12 @@ struct sampler_options {
     void *launch_context;
     const char *launch_library; /* watched from the start; NULL: libraries are found in processes */
     const char *heap_library;   /* libannot-heap.so: its sampled blocks are recorded; NULL: none */
+    bool memory;                /* counters of memory over time are recorded */
+    /* Live bytes as the program counts them; false: it does not. NULL: they are those of samples.
+     */
+    bool (*live_bytes)(void *context, int32_t pid, int64_t *ret_bytes);
     /* Receives ranges of probed functions, as EVENT_SPANs on their threads' own lanes, and counters
-     * of memory, in no order (event_batch.late). 0 or -errno. NULL: ranges are not wanted; never
-     * with a heap_library. */
+     * of memory, in no order (event_batch.late). 0 or -errno. NULL: neither is wanted. */
     int (*take_ranges)(void *context, const struct event_batch *batch);
     double range_budget; /* limit for probes in percent of a processor; 0 = no limit */
     /* Receives samples; 0 or -errno, which ends a step. */

@@ -179,12 +179,16 @@ static void add_all(const struct bpf_sampler *sampler, struct sampled *process,
 {
     if (process->blocks)
         add_heap(sampler, process, values);
+    else if (process->memory.rss > 0 && process->memory.is_counted)
+        add_level(sampler, process, values,
+                  (struct heap_level){process->memory.live, process->memory.read_ns});
     add_resident(sampler, process, values);
 }
 
 /* A process that is ending has no memory any more: its last values stay. */
-static void read_resident(struct sampled *process)
+static void read_resident(const struct bpf_sampler *sampler, struct sampled *process)
 {
+    const struct sampler_options *options = &sampler->options;
     struct memory_shown *memory = &process->memory;
     char path[64], text[128];
     int64_t pages = 0, files = 0, page_bytes = sysconf(_SC_PAGESIZE);
@@ -195,6 +199,8 @@ static void read_resident(struct sampled *process)
     memory->rss = pages * page_bytes;
     memory->files = files * page_bytes;
     memory->read_ns = (uint64_t)clock_now_ns();
+    memory->is_counted =
+        options->live_bytes && options->live_bytes(options->context, process->pid, &memory->live);
     heap_blocks_mark(process->blocks, memory->read_ns);
 }
 
@@ -243,7 +249,7 @@ static int record_process(struct bpf_sampler *sampler, struct sampled *process, 
     error = hand_on(sampler, &values);
     if (error || !reads)
         return error;
-    read_resident(process);
+    read_resident(sampler, process);
     return find_group(sampler, process);
 }
 
@@ -252,7 +258,7 @@ int sampler_end_image_memory(struct bpf_sampler *sampler, struct sampled *proces
     static const enum memory_counter own[] = {MEMORY_HEAP_LIVE, MEMORY_RSS, MEMORY_RSS_FILES};
     const struct heap_level zero = {0, time_ns};
     struct values values = {0};
-    if (!sampler->options.heap_library || (!process->memory.thread && !process->blocks))
+    if (!sampler->options.memory || (!process->memory.thread && !process->blocks))
         return 0;
     int error = choose_thread(sampler, process, time_ns);
     if (!error)
@@ -325,7 +331,7 @@ static int record_processes(struct bpf_sampler *sampler)
 int sampler_step_memory(struct bpf_sampler *sampler)
 {
     struct memory_watch *memory = &sampler->memory;
-    if (!sampler->options.heap_library || sampler->now_ns - memory->round_ns < ROUND_NS)
+    if (!sampler->options.memory || sampler->now_ns - memory->round_ns < ROUND_NS)
         return 0;
     memory->round_ns = sampler->now_ns;
     int error = record_processes(sampler);
@@ -338,14 +344,14 @@ int sampler_step_memory(struct bpf_sampler *sampler)
 int sampler_finish_memory(struct bpf_sampler *sampler)
 {
     int error = 0;
-    if (!sampler->options.heap_library)
+    if (!sampler->options.memory)
         return 0;
     for (size_t i = 0; i < sampler->processes.all.count && !error; i++) {
         struct sampled *process = sampler->processes.all.items[i];
         struct values values = {0};
         if (!is_shown(process) || !process->memory.thread)
             continue;
-        read_resident(process);
+        read_resident(sampler, process);
         add_all(sampler, process, &values);
         error = hand_on(sampler, &values);
     }
@@ -361,7 +367,7 @@ int sampler_write_memory(const struct bpf_sampler *sampler)
     const struct memory_watch *memory = &sampler->memory;
     uint64_t in_groups = 0, all = 0;
     int error = 0;
-    if (!sampler->options.heap_library)
+    if (!sampler->options.memory)
         return 0;
     for (size_t i = 0; i < memory->groups.count; i++)
         in_groups += memory->groups.items[i].kills - memory->groups.items[i].kills_before;

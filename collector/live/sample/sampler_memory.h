@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of memory over time, for recordings with samples of memory. Of each process: the bytes
+/* Counters of memory over time, for recordings of memory. Of each process: the bytes
  * of its live blocks, its resident memory (RSS), and the part of it that maps files. Of a memory
  * control group with a limit: its use and its limit, as counters of one of its processes.
  *
@@ -38,6 +38,8 @@ struct memory_shown {
     int64_t values[MEMORY_COUNTERS]; /* recorded last */
     uint32_t known;                  /* bits of the counters with a value */
     int64_t rss, files;              /* as read; rss 0: nothing waits to be recorded */
+    int64_t live;                    /* at the same time, if is_counted: by the program itself */
+    bool is_counted;
     uint64_t read_ns;
     uint64_t heap_ns; /* time of the last recorded value of live bytes */
 };
