@@ -36,8 +36,7 @@ struct sampler_options {
     const char *launch_library; /* watched from the start; NULL: libraries are found in processes */
     const char *heap_library;   /* libannot-heap.so: its sampled blocks are recorded; NULL: none */
     bool memory;                /* counters of memory over time are recorded */
-    /* Live bytes as the program counts them; false: it does not. NULL: they are those of samples.
-     */
+    /* Live bytes as the program counts them; false: it does not. NULL: those of samples. */
     bool (*live_bytes)(void *context, int32_t pid, int64_t *ret_bytes);
     /* Receives ranges of probed functions, as EVENT_SPANs on their threads' own lanes, and counters
      * of memory, in no order (event_batch.late). 0 or -errno. NULL: neither is wanted. */
