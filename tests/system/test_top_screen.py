@@ -249,7 +249,7 @@ def the_views_tell_what_the_program_does(home):
     top.type("2", r"burn +program.py:\d+")
     top.type("3", "no range was open")
     top.type("4", "program.py")
-    top.until("program.py.*\n.*program.py")
+    top.until(r"program.py.*\n.*\(worker 1\)")
     top.type("5", r"main +")
     top.type("6", r"sleeps +program.py:\d+ +sleep")
     top.type("7", r"burn +program.py:\d+ +main")
