@@ -275,7 +275,7 @@ class OnAndOff(RecordingTest):
         """
 
     def test_recording_begins_and_ends_inside_open_ranges(self):
-        recording = self.record(self.SOURCE, options=["--delay", "0.3s", "--duration", "0.5s"])
+        recording = self.record(self.SOURCE, options=["--delay", "1.5s", "--duration", "0.5s"])
         self.assertEqual(
             collections.Counter(recording.parents()),
             {
