@@ -224,8 +224,9 @@ def times_that_cannot_be_are_counted():
     recorded = record("window-finalize")
     _, activities = activities_of("window-finalize")
     assert recorded.counts["launched"] == 8004, recorded.counts
-    # Launch numbers also restart: a late reader finds those of the next window.
-    assert 7500 < recorded.counts["told"] <= 8004, recorded.counts
+    # Launch numbers also restart: a late reader finds those of the next window. On a busy
+    # machine more are late.
+    assert 4000 < recorded.counts["told"] <= 8004, recorded.counts
     assert len(recorded.replayed) + recorded.counts["mistimed"] == len(activities)
     assert 2001 <= len(recorded.replayed) < 2100, len(recorded.replayed)
 
