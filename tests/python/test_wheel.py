@@ -3,8 +3,8 @@
 the libraries that built it, without a compiler, and removed without a trace when uninstalled.
 
 `./setup.sh wheel` makes the wheel, with tools from the network. It is tried in fresh environments,
-and on a fresh machine. With ANNOT_TEST_WHEELS=all, a wheel is built and tried with
-each interpreter found, a minute each."""
+and on a fresh machine. ANNOT_TEST_WHEEL names a wheel that is made already. With
+ANNOT_TEST_WHEELS=all, a wheel is built and tried with each interpreter found, a minute each."""
 
 import atexit
 import ctypes
@@ -105,6 +105,8 @@ def source():
 @functools.lru_cache(maxsize=None)
 def made_wheel():
     """(output of `./setup.sh wheel`, the wheel for this interpreter or None); runs once."""
+    if given := os.environ.get("ANNOT_TEST_WHEEL"):
+        return subprocess.CompletedProcess([], 0, "", ""), pathlib.Path(given)
     folder = temporary()
     quickly = dict(pip_environment(), ANNOT_BUILD=str(folder), CFLAGS="-O1")  # speed is irrelevant
     result = call("./setup.sh", "wheel", PYTHON, cwd=source(), env=quickly)
