@@ -233,6 +233,13 @@ class Wheel(WheelTest):
             self.assertTrue(promised, f"{wheel().name} is for this machine alone")
             self.assertLessEqual(glibc, tuple(map(int, promised.groups())), path)
 
+    def test_a_wheel_of_debian_12_runs_with_the_glibc_that_the_readme_names(self):
+        """hypot() and others have a new version in each glibc, and the old one did as well."""
+        if os.confstr("CS_GNU_LIBC_VERSION") != "glibc 2.36":
+            self.skipTest("this is not Debian 12")
+        named = re.search(r"glibc (\d+)\.(\d+) or later", (ROOT / "README.md").read_text())
+        self.assertIn("manylinux_%s_%s_" % named.groups(), wheel().name)
+
     def test_programs_with_the_nvtx_package_have_all_their_ranges(self):
         found = call(PYTHON, "-c", "import nvtx; print(nvtx.__path__[0])").stdout.strip()
         if not found:

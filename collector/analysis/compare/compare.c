@@ -337,7 +337,7 @@ static void find_speed(const struct reading *r, struct compare_row *row)
 
 static double sum_of(double a, double b, unsigned flags)
 {
-    return flags & METRIC_DEVIATION ? hypot(a, b) : a + b;
+    return flags & METRIC_DEVIATION ? sqrt(a * a + b * b) : a + b;
 }
 
 static int take_row(const struct reading *r, uint64_t index)
