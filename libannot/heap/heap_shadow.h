@@ -62,7 +62,7 @@ static inline heap_word *heap_shadow_word(uintptr_t address)
     return region ? &region[(address >> HEAP_GRANULE_BITS) % HEAP_REGION_WORDS] : NULL;
 }
 
-/* Removes the entry of a block; its place is 0 if there is none. */
+/* Removes the entry of a block; its place is 0 if it has no entry. */
 static inline struct heap_block heap_shadow_take(const void *block)
 {
     heap_word *at = heap_shadow_word((uintptr_t)block);

@@ -25,7 +25,7 @@ struct made {
     size_t count;
 };
 
-/* What a function allocates: each sample has these values, thread, stack and path. */
+/* Allocations of a function: each sample has these values, thread, stack and path. */
 struct holder {
     uint32_t thread, stack, path;
     int64_t bytes, blocks;

@@ -25,7 +25,7 @@ struct change {
     uint32_t row, path;
 };
 
-/* What a row holds while the changes are replayed. */
+/* Live bytes of a row while the changes are replayed. */
 struct live {
     int64_t bytes;
     double variance;

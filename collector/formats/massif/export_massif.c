@@ -31,7 +31,7 @@ enum {
 
 #define THRESHOLD 0.01
 
-/* What a stack held at the peak. */
+/* Bytes of a stack at the peak. */
 struct holding {
     uint32_t stack, count; /* of frames */
     int64_t bytes;

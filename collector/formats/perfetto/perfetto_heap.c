@@ -316,20 +316,7 @@ static int by_process(const void *left, const void *right)
 /* The reader takes the times of dumps from the coarse clock, here equal to the other. */
 static void begin_sequence(struct perfetto_heap *heap)
 {
-    struct perfetto_output *px = heap->tracks->px;
-    const uint32_t clocks[] = {PX_CLOCK_MONOTONIC, PX_CLOCK_MONOTONIC_COARSE};
-    struct proto_writer *packet = perfetto_defaults_begin(px, heap->sequence, PX_CLOCK_MONOTONIC);
-    proto_end(packet);
-    proto_begin(packet, PX_PACKET_CLOCK_SNAPSHOT);
-    for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
-        proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
-        proto_uint(packet, PX_CLOCK_ID, clocks[i]);
-        perfetto_put_time(px, PX_CLOCK_TIMESTAMP, px->begin_ns);
-        proto_end(packet);
-    }
-    proto_uint(packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
-    proto_end(packet);
-    perfetto_packet_end(px);
+    perfetto_clock_sequence(heap->tracks->px, heap->sequence, PX_CLOCK_MONOTONIC_COARSE);
 }
 
 /* Of a process, the dump at the peak, if it ran then, comes before that at its end: the reader

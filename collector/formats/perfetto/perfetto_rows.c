@@ -206,20 +206,7 @@ void perfetto_states_fini(struct perfetto_states *states)
 /* The reader's kernel events have a separate clock, here with equal times. */
 static void begin_sequence(struct perfetto_states *states)
 {
-    struct perfetto_output *px = states->tracks->px;
-    const uint32_t clocks[] = {PX_CLOCK_MONOTONIC, PX_CLOCK_MONOTONIC_RAW};
-    struct proto_writer *packet = perfetto_defaults_begin(px, states->sequence, PX_CLOCK_MONOTONIC);
-    proto_end(packet);
-    proto_begin(packet, PX_PACKET_CLOCK_SNAPSHOT);
-    for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
-        proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
-        proto_uint(packet, PX_CLOCK_ID, clocks[i]);
-        perfetto_put_time(px, PX_CLOCK_TIMESTAMP, px->begin_ns);
-        proto_end(packet);
-    }
-    proto_uint(packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
-    proto_end(packet);
-    perfetto_packet_end(px);
+    perfetto_clock_sequence(states->tracks->px, states->sequence, PX_CLOCK_MONOTONIC_RAW);
     states->begun = true;
 }
 

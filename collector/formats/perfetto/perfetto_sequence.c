@@ -136,6 +136,23 @@ struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_
     return packet;
 }
 
+void perfetto_clock_sequence(struct perfetto_output *px, uint32_t sequence, uint32_t other_clock)
+{
+    const uint32_t clocks[] = {PX_CLOCK_MONOTONIC, other_clock};
+    struct proto_writer *packet = perfetto_defaults_begin(px, sequence, PX_CLOCK_MONOTONIC);
+    proto_end(packet);
+    proto_begin(packet, PX_PACKET_CLOCK_SNAPSHOT);
+    for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+        proto_begin(packet, PX_CLOCK_SNAPSHOT_CLOCKS);
+        proto_uint(packet, PX_CLOCK_ID, clocks[i]);
+        perfetto_put_time(px, PX_CLOCK_TIMESTAMP, px->begin_ns);
+        proto_end(packet);
+    }
+    proto_uint(packet, PX_CLOCK_SNAPSHOT_PRIMARY, PX_CLOCK_MONOTONIC);
+    proto_end(packet);
+    perfetto_packet_end(px);
+}
+
 void perfetto_sequence_begin(struct perfetto_output *px, struct perfetto_sequence *sequence,
                              uint32_t id, uint64_t track_uuid)
 {

@@ -106,4 +106,8 @@ void perfetto_packet_end(struct perfetto_output *px);
 struct proto_writer *perfetto_defaults_begin(struct perfetto_output *px, uint32_t sequence,
                                              uint32_t clock);
 
+/* Begins a sequence with times of CLOCK_MONOTONIC, and says that the other clock, which the reader
+ * assumes for some packets, has equal times. */
+void perfetto_clock_sequence(struct perfetto_output *px, uint32_t sequence, uint32_t other_clock);
+
 #endif

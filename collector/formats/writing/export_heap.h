@@ -18,7 +18,7 @@ struct heap_change {
     int64_t bytes, blocks;
 };
 
-/* What a sample adds to the memory held: HEAP_PEAK or HEAP_HELD; negative of frees. */
+/* The change of held memory by a sample: HEAP_PEAK or HEAP_HELD; negative of frees. */
 struct heap_change export_heap_at(const struct trace *trace, const struct sample *sample,
                                   enum heap_weight when);
 

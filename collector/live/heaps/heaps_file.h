@@ -21,7 +21,7 @@ struct heaps_sums {
     int64_t alloc_bytes, allocs, free_bytes, frees;
 };
 
-/* What a continued recording has already. */
+/* Sums that a continued recording has already. */
 struct heaps_recorded {
     struct map64 by_stack; /* thread and stack -> index in `sums`, plus 1 */
     VEC(struct heaps_sums) sums;
